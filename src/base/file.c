@@ -77,13 +77,18 @@ em_status em_file_open(const char *path, int flags, int *descriptor)
     return status;
 }
 
+void em_file_close(int descriptor)
+{
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
 em_status em_file_check(const char *path)
 {
     int descriptor;
     const em_status status = em_file_open(path, O_RDONLY, &descriptor);
 
-    if (!status)
-        close(descriptor);
+    em_file_close(descriptor);
     return status;
 }
 

@@ -18,6 +18,9 @@ const char *em_file_kind(mode_t mode);
  * not be opened; EM_EIO if the system fails. */
 em_status em_file_open(const char *path, int flags, int *descriptor);
 
+/* Closes a descriptor; -1 is none. Local. */
+void em_file_close(int descriptor);
+
 /* Fails where em_file_open for reading would fail. Call it before a library opens the path by name.
  * Local. */
 em_status em_file_check(const char *path);

@@ -1,6 +1,7 @@
 #include "par/mapped.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <fcntl.h>
@@ -35,8 +36,7 @@ void *em_mapped_make(em_mapped_place *where)
 
 void em_mapped_close(const em_mapped_place *where)
 {
-    if (where->descriptor >= 0)
-        close(where->descriptor);
+    em_file_close(where->descriptor);
 }
 
 /* Maps the file of another process. If the process has ended, a new process may have its number;
@@ -52,8 +52,7 @@ void *em_mapped_find(const em_mapped_place *where, bool writes)
         file.st_ino == where->inode)
         descriptor = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     void *found = map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     return found;
 }
 

@@ -115,8 +115,7 @@ em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t
         first += got;
     }
     em_release(&piece);
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     return status;
 }
 
@@ -153,8 +152,7 @@ void em_lines_close(em_lines **out)
         return;
     if (lines->file)
         gzclose(lines->file);
-    if (lines->descriptor >= 0)
-        close(lines->descriptor);
+    em_file_close(lines->descriptor);
     if (lines->xz)
         lzma_end(lines->xz);
     em_release_all(&lines->xz, &lines->packed);

@@ -81,8 +81,7 @@ em_status em_same_file(const char *path, int64_t length)
             (void)differs(&mine, &first, &any);
         status = status || !any ? status : compare_copies(descriptor, name, mine.bytes);
     }
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     em_release(&name);
     return status;
 }

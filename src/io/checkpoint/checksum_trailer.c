@@ -29,8 +29,7 @@ em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *p
     status = status ? status : em_file_write_at(descriptor, path, bytes, &end, sizeof end);
     if (!status && fsync(descriptor) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     return status;
 }
 

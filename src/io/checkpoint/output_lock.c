@@ -337,8 +337,7 @@ static void destroy(em_lock **out)
 {
     em_lock *lock = *out;
 
-    if (lock->descriptor >= 0)
-        close(lock->descriptor); /* this releases the operating system's lock */
+    em_file_close(lock->descriptor); /* this releases the operating system's lock */
     pthread_mutex_destroy(&lock->mutex);
     em_release_all(&lock->path, out);
 }

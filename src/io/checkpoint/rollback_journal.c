@@ -176,10 +176,8 @@ static em_status keep_rest(transfer *t, const char *identity, const values *v)
 
 static void close_both(const transfer *t)
 {
-    if (t->from >= 0)
-        close(t->from);
-    if (t->to >= 0)
-        close(t->to);
+    em_file_close(t->from);
+    em_file_close(t->to);
 }
 
 em_status em_rollback_journal_keep(const char *file, const char *identity, const char *journal)

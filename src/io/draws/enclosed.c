@@ -85,8 +85,7 @@ em_status em_enclosed_put(em_group *group, const char *path)
     status = status ? status : create(group, length, &dataset);
     status = status ? status : write_rows(&dataset, path, descriptor, length, rows);
     em_dataset_close(&dataset);
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     em_release(&rows);
     return status;
 }
@@ -152,8 +151,7 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
     unlink(to);
     status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
     status = status ? status : copy_rows(dataset, length, to, descriptor);
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     if (status)
         unlink(to);
     return status;

@@ -165,8 +165,7 @@ static em_status reserve_bytes(const char *path, off_t from, off_t to)
     if (!status && !reserve_range(descriptor, from, to))
         status = em_fail(EM_EIO, "%s: cannot grow to %lld bytes: %s", path, (long long)to,
                          strerror(errno));
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "io/hdf5/numbers.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/hdf5/anndata.h"
@@ -40,8 +41,7 @@ bool em_numbers_is_hdf5(const char *path)
     const bool is = descriptor >= 0 && read(descriptor, start, sizeof start) == sizeof start &&
                     memcmp(start, signature, sizeof start) == 0;
 
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     return is;
 }
 
@@ -315,8 +315,7 @@ void em_numbers_close(em_numbers **out)
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
         em_h5_close(&n->part[i]);
     em_h5_close_all(&n->name, &n->file.file);
-    if (n->descriptor >= 0)
-        close(n->descriptor);
+    em_file_close(n->descriptor);
     em_release_all(&n->index[0], &n->index[1], &n->file_path, out);
 }
 

@@ -1,6 +1,7 @@
 #include "run/transaction/transaction.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "io/checkpoint/rollback_journal.h"
 #include "par/world.h"
@@ -185,8 +186,7 @@ static em_status make_empty(const em_output_transaction *t)
     const int descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0 || fstat(descriptor, &file) != 0)
         status = em_fail(EM_EIO, "%s: cannot create the output: %s", output, strerror(errno));
-    if (descriptor >= 0)
-        close(descriptor);
+    em_file_close(descriptor);
     return status ? status : em_lock_set_made(t->lock, file.st_ino);
 }
 
