@@ -51,7 +51,7 @@ static void save(const char *path)
     state s = {.shared = {1, 2, 3, 4}, .theta = {.5}};
     em_archive *archive;
 
-    REQUIRE(em_archive_create(sample.grid, path, &archive) == EM_OK);
+    REQUIRE(em_archive_open(sample.grid, path, true, &archive) == EM_OK);
     REQUIRE(em_archive_put_text(archive, "config", "model:\n  name: gaussian\n") == EM_OK);
     REQUIRE(em_archive_put_text(archive, "data_hash", "0123") == EM_OK);
     REQUIRE(visit(em_archive_visitor(archive), &s) == EM_OK);
@@ -61,7 +61,7 @@ static void save(const char *path)
 static em_status restore(const char *path, state *s)
 {
     em_archive *archive;
-    em_status status = em_archive_open(sample.grid, path, &archive);
+    em_status status = em_archive_open(sample.grid, path, false, &archive);
 
     if (!status)
         status = em_archive_get_text(archive, "config", &s->config);

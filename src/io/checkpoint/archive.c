@@ -292,7 +292,7 @@ static em_status open_file(em_archive *archive)
     return em_agree(status);
 }
 
-static em_status open_archive(const em_grid *grid, const char *path, bool saves, em_archive **out)
+em_status em_archive_open(const em_grid *grid, const char *path, bool saves, em_archive **out)
 {
     em_archive *archive = NULL;
     em_status status = em_allocate(1, sizeof *archive, &archive);
@@ -317,16 +317,6 @@ static em_status open_archive(const em_grid *grid, const char *path, bool saves,
     if (status)
         em_archive_close(out, false);
     return status;
-}
-
-em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out)
-{
-    return open_archive(grid, path, true, out);
-}
-
-em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out)
-{
-    return open_archive(grid, path, false, out);
 }
 
 static em_status finish(em_archive *archive)

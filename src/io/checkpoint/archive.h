@@ -13,14 +13,11 @@
 
 typedef struct em_archive em_archive;
 
-/* Creates the file, replacing an existing one; a symbolic link is replaced, not its target.
- * Collective. Errors: EM_EIO, agreed. */
-em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out);
-
-/* Opens a checkpoint after checking its hash. Collective. Errors, agreed: EM_EDATA when it is
- * missing, cut short, altered, or of another format version, with a message that says which; EM_EIO
- * when the system cannot read it. */
-em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out);
+/* To save: creates the file, replacing an existing one; a symbolic link is replaced, not its
+ * target. To restore: opens a checkpoint after checking its hash. Collective. Errors, agreed:
+ * EM_EIO when the system cannot write or read it; to restore, EM_EDATA when it is missing, cut
+ * short, altered, or of another format version, with a message that says which. */
+em_status em_archive_open(const em_grid *grid, const char *path, bool saves, em_archive **out);
 
 /* Verifies the hash of the file, as em_archive_open does. Local. Errors as there. */
 em_status em_archive_check(const char *path);

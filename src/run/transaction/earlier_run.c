@@ -315,7 +315,7 @@ em_status em_checkpoint_write(const em_output_transaction *t, const em_transacti
     const hashes hash = hashes_of(run->model);
     const char *const text[N_TEXT] = {t->config->stored, hash.program, hash.data};
     em_archive *archive = NULL;
-    em_status closed, status = em_archive_create(run->grid, t->path[EM_FILE_NEW], &archive);
+    em_status status = em_archive_open(run->grid, t->path[EM_FILE_NEW], true, &archive);
 
     for (int i = 0; !status && i < N_TEXT; i++)
         status = em_archive_put_text(archive, text_name[i], text[i]);
@@ -324,7 +324,7 @@ em_status em_checkpoint_write(const em_output_transaction *t, const em_transacti
         const em_visitor *visitor = em_archive_visitor(archive);
         status = visitor->shared(visitor->context, seconds_name, 1, run->seconds);
     }
-    closed = em_archive_close(&archive, !status);
+    const em_status closed = em_archive_close(&archive, !status);
     return status ? status : closed;
 }
 
@@ -348,7 +348,7 @@ static em_status read_archive(const em_output_transaction *t, em_transaction_fil
 {
     const char *named = t->path[file == EM_FILE_NEW ? restored->draws : file];
     em_archive *archive = NULL;
-    em_status status = em_archive_open(run->grid, t->path[file], &archive);
+    em_status status = em_archive_open(run->grid, t->path[file], false, &archive);
 
     if (!status)
         status = check_origin(t->config, archive, named, run->model, &restored->new_rule);
