@@ -140,9 +140,11 @@ static em_status put_groups(em_writer *writer, const em_grid *grid, int64_t plan
     }
     if (!status)
         status = put(writer, grid, before, 0, N_WARMUP, W_WIDTH);
-    if (!status)
-        status = em_writer_truncate(writer, lp, kept);
-    return status ? status : em_writer_truncate(writer, draws, kept);
+    if (!status) {
+        em_writer_truncate(writer, lp, kept);
+        em_writer_truncate(writer, draws, kept);
+    }
+    return status;
 }
 
 static em_status write_sample(const em_grid *grid, int64_t planned, int64_t kept)

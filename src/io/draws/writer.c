@@ -189,10 +189,9 @@ em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64
     return em_draws_put_chain(writer->draws[group], chain, first, n, value);
 }
 
-em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw)
+void em_writer_truncate(em_writer *writer, int group, int64_t n_draw)
 {
     em_draws_keep(writer->draws[group], n_draw);
-    return EM_OK;
 }
 
 em_status em_writer_put_array(em_writer *writer, const char *name, const em_variable *variable,

@@ -42,7 +42,7 @@ em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64
                               const double *value);
 
 /* Truncates the group to `n_draw` draws when a file is completed early. (same) Local. */
-em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
+void em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 
 /* Writes an array that is the same on all ranks as <group>/<variable name>, with coordinates for
  * its axes. Creates the group if it does not exist. Axes of the same name within a group must have

@@ -379,14 +379,11 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
 }
 
 /* Truncates groups of draws to the draws that were made. */
-static em_status truncate_draws(em_output *output, const em_file_group *groups, int64_t n_draw,
-                                int64_t planned)
+static void truncate_draws(em_output *output, const em_file_group *groups, int64_t n_draw,
+                           int64_t planned)
 {
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; !status && i < output->layout->n_group && n_draw < planned; i++)
-        status = em_writer_truncate(output->writer, groups[i].group, n_draw);
-    return status;
+    for (int64_t i = 0; i < output->layout->n_group && n_draw < planned; i++)
+        em_writer_truncate(output->writer, groups[i].group, n_draw);
 }
 
 /* Writes the averages of the model, and the variables that it derives from them over all chains, to
@@ -505,11 +502,11 @@ static em_status output_finish(void *state, const em_report *report)
     em_status status = output_flush(output);
 
     if (!status)
-        status = truncate_draws(output, output->warmup, em_plan_stored(plan, plan->warmup),
-                                plan->n_warmup_draw);
+        truncate_draws(output, output->warmup, em_plan_stored(plan, plan->warmup),
+                       plan->n_warmup_draw);
     status = status ? status : em_writer_put_int(output->writer, "tuning_steps", plan->warmup);
     if (!status)
-        status = truncate_draws(output, output->sampling, report->n_draw, plan->n_draw);
+        truncate_draws(output, output->sampling, report->n_draw, plan->n_draw);
     status = status ? status : put_averages(output);
     status = status ? status : put_learned(output);
     if (!status && report->tempering[0])
