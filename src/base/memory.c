@@ -236,3 +236,12 @@ em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t
         *capacity = larger;
     return status;
 }
+
+em_status em_append_copy(char ***list, int64_t *capacity, int64_t *n, const char *text)
+{
+    em_status status = em_array_reserve(list, capacity, *n, *n + 1, sizeof **list);
+
+    status = status ? status : em_copy_text(text, &(*list)[*n]);
+    *n += !status;
+    return status;
+}

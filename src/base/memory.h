@@ -100,3 +100,7 @@ int64_t em_allocation_count(void);
  * EM_EMEMORY, the array is then unchanged. Freed by em_release. */
 em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
                            size_t size);
+
+/* Appends a copy of a text to *list, which grows as above. Local. Errors: EM_EMEMORY. Freed by
+ * em_release_texts. */
+em_status em_append_copy(char ***list, int64_t *capacity, int64_t *n, const char *text);

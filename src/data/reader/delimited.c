@@ -95,11 +95,7 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
                                                     "index=False, R none with row.names = FALSE)"
                                                   : "");
         if (!status)
-            status = em_array_reserve(&table->name, &capacity, table->n_column, table->n_column + 1,
-                                      sizeof *table->name);
-        status = status ? status : em_copy_text(field, &table->name[table->n_column]);
-        if (!status)
-            table->n_column++;
+            status = em_append_copy(&table->name, &capacity, &table->n_column, field);
     }
     table->is_named = true;
     return status;

@@ -23,13 +23,10 @@ static bool is_whole(const char *field)
 em_status em_first_line_add(em_first_line *first, const em_lines *lines, const char *field)
 {
     double value;
-    em_status status = em_array_reserve(&first->field, &first->capacity, first->n, first->n + 1,
-                                        sizeof *first->field);
+    const em_status status = em_append_copy(&first->field, &first->capacity, &first->n, field);
 
-    status = status ? status : em_copy_text(field, &first->field[first->n]);
     if (status)
         return status;
-    first->n++;
     if (!is_whole(field) &&
         (em_lines_token(lines, field, &value) != EM_TOKEN_TEXT || (*field && em_is_missing(field))))
         first->has_row_word = true;

@@ -31,11 +31,7 @@ em_status em_levels_add(em_levels *levels, const char *text, int64_t *code)
 
     if (status || *code < levels->count)
         return status;
-    status = em_array_reserve(&levels->text, &levels->capacity, levels->count, levels->count + 1,
-                              sizeof *levels->text);
-    status = status ? status : em_copy_text(text, &levels->text[levels->count]);
-    levels->count += !status;
-    return status;
+    return em_append_copy(&levels->text, &levels->capacity, &levels->count, text);
 }
 
 void em_levels_release(em_levels *levels)

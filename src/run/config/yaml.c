@@ -174,16 +174,6 @@ static bool is_null(const yaml_event_t *event)
 
 /* ---- values ---- */
 
-static em_status append_text(em_texts *texts, int64_t *capacity, const char *text)
-{
-    em_status status = em_array_reserve(&texts->value, capacity, texts->count, texts->count + 1,
-                                        sizeof *texts->value);
-
-    status = status ? status : em_copy_text(text, &texts->value[texts->count]);
-    texts->count += status == EM_OK;
-    return status;
-}
-
 static em_status read_scalar(parse *p, const yaml_event_t *event, em_value *value)
 {
     int64_t capacity = 0;
@@ -191,7 +181,8 @@ static em_status read_scalar(parse *p, const yaml_event_t *event, em_value *valu
 
     value->kind = is_null(event) ? EM_VALUE_NULL : EM_VALUE_SCALAR;
     if (!status && value->kind == EM_VALUE_SCALAR)
-        status = append_text(&value->text, &capacity, (const char *)event->data.scalar.value);
+        status = em_append_copy(&value->text.value, &capacity, &value->text.count,
+                                (const char *)event->data.scalar.value);
     return status;
 }
 
@@ -208,7 +199,8 @@ static em_status read_element(parse *p, const yaml_event_t *event, em_value *val
                        location_of(p, event->start_mark.line).text);
     const em_status status = check_scalar(p, event);
     return status ? status
-                  : append_text(&value->text, capacity, (const char *)event->data.scalar.value);
+                  : em_append_copy(&value->text.value, capacity, &value->text.count,
+                                   (const char *)event->data.scalar.value);
 }
 
 static em_status read_node(parse *p, const yaml_event_t *event, const char *key, size_t line,
@@ -346,7 +338,8 @@ static em_status read_data(parse *p, const yaml_event_t *event, const char *key,
 
     status = em_text_end(&written, status, &text);
     value->kind = EM_VALUE_MAPPING;
-    status = status ? status : append_text(&value->text, &capacity, text);
+    status =
+        status ? status : em_append_copy(&value->text.value, &capacity, &value->text.count, text);
     em_release(&text);
     return status;
 }
