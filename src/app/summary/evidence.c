@@ -146,18 +146,12 @@ static em_status open_statistics(em_judge *judge)
 /* Reads all draws of a scalar statistic; *value stays NULL if there is none of that name. */
 static em_status read_statistic(em_judge *judge, const char *name, double **value)
 {
-    em_status status;
+    const int64_t at = judge->stats ? em_reader_find(judge->stats, name) : -1;
 
-    for (int64_t i = 0; judge->stats && i < em_reader_n_variable(judge->stats); i++) {
-        const em_reader_variable *variable = em_reader_variable_at(judge->stats, i);
-
-        if (strcmp(variable->name, name) != 0 || variable->size != 1)
-            continue;
-        if ((status = em_allocate_doubles(judge->n_chain * judge->n_draw, value)))
-            return status;
-        return em_reader_elements(judge->stats, i, 0, 1, *value);
-    }
-    return EM_OK;
+    if (at < 0 || em_reader_variable_at(judge->stats, at)->size != 1)
+        return EM_OK;
+    const em_status status = em_allocate_doubles(judge->n_chain * judge->n_draw, value);
+    return status ? status : em_reader_elements(judge->stats, at, 0, 1, *value);
 }
 
 /* Counts the divergences, and those of them at which the density was 0. */

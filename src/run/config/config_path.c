@@ -171,3 +171,19 @@ bool em_path_is_there(const char *path)
 {
     return *path == '{' ? columns_are_there(path) : is_there(path);
 }
+
+em_status em_path_setting(const char *option, const char *path, char **out)
+{
+    const em_status status = em_allocate((int64_t)(strlen(option) + 2 * strlen(path)) + 4, 1, out);
+
+    if (status)
+        return status;
+    char *at = stpcpy(stpcpy(*out, option), "='");
+    for (; *path; path++) {
+        if (*path == '\'')
+            *at++ = '\'';
+        *at++ = *path;
+    }
+    strcpy(at, "'");
+    return EM_OK;
+}

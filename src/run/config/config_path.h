@@ -18,3 +18,7 @@ em_status em_expand_paths(const char *config_path, char **json);
 /* Whether the file of an expanded path exists; the path may end with a dataset (file.h5:/x). For a
  * mapping in JSON: whether all its files exist. Local. */
 bool em_path_is_there(const char *path);
+
+/* Writes a setting such as "model.data='new.csv'", with the path quoted for YAML, to a fresh string
+ * (em_release). Local. Errors: EM_EMEMORY. */
+em_status em_path_setting(const char *option, const char *path, char **out);

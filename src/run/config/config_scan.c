@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "emass/model/commands.h"
 #include "run/config/config_parse.h"
+#include "run/config/config_path.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -61,30 +62,11 @@ static em_status name_files(const char *output, em_config_scan *scan)
     return status;
 }
 
-/* Writes "output.file='...'" with the name quoted for YAML. */
-static em_status quote_file(const char *file, char **out)
-{
-    char *text = NULL, *at;
-    em_status status = em_allocate((int64_t)(2 * strlen(file)) + 16, 1, &text);
-
-    if (status)
-        return status;
-    at = stpcpy(text, "output.file='");
-    for (; *file; file++) {
-        if (*file == '\'')
-            *at++ = '\'';
-        *at++ = *file;
-    }
-    strcpy(at, "'");
-    *out = text;
-    return EM_OK;
-}
-
 em_status em_config_scan_overrides(const em_config_scan *scan, int64_t i, char **value, char **file)
 {
     em_status status = em_format_text(value, "model.%s=%" PRId64, scan->option, scan->value[i]);
 
-    return status ? status : quote_file(scan->file[i], file);
+    return status ? status : em_path_setting("output.file", scan->file[i], file);
 }
 
 /* ---------------------------------------------------------------- the config */

@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "par/message.h"
 #include "par/world.h"
+#include "run/config/config_path.h"
 #include "run/output/creation_record.h"
 #include "run/output/stored_config.h"
 #include "run/transaction/atomic_file.h"
@@ -58,21 +59,14 @@ typedef struct predicting {
 /* Writes "model.data=..." for the new data. A relative path starts in the current folder. */
 static em_status name_data(const char *data, char **out)
 {
-    char folder[PATH_MAX], *text = NULL;
-    size_t length = 0;
+    char folder[PATH_MAX], *path = NULL;
 
     if (*data != '/' && !getcwd(folder, sizeof folder))
         return em_fail(EM_EIO, "the current folder cannot be named: %s", strerror(errno));
-    em_status status = em_allocate(2 * (int64_t)strlen(data) + 1, 1, &text);
-    for (const char *from = data; !status && *from; from++) { /* as YAML has quotes in quotes */
-        if (*from == '\'')
-            text[length++] = '\'';
-        text[length++] = *from;
-    }
-    if (!status)
-        status = em_format_text(out, "model.data='%s%s%s'", *data == '/' ? "" : folder,
-                                *data == '/' ? "" : "/", text);
-    em_release(&text);
+    em_status status =
+        em_format_text(&path, "%s%s%s", *data == '/' ? "" : folder, *data == '/' ? "" : "/", data);
+    status = status ? status : em_path_setting("model.data", path, out);
+    em_release(&path);
     return status;
 }
 
@@ -158,21 +152,17 @@ static em_status create_model(predicting *p)
 static em_status find_wanted(const predicting *p, const em_variable *variable, wanted *out)
 {
     out->size = em_variable_size(variable);
-    for (int64_t i = 0; i < em_reader_n_variable(p->reader); i++) {
-        const em_reader_variable *there = em_reader_variable_at(p->reader, i);
-        if (strcmp(there->name, variable->name) != 0)
-            continue;
-        out->variable = i;
-        if (there->size == out->size)
-            return EM_OK;
+    out->variable = em_reader_find(p->reader, variable->name);
+    if (out->variable < 0)
+        return em_fail(EM_EDATA,
+                       "%s: found no %s in the posterior, which predictions need: was it left out "
+                       "by output.variables, or not asked for (model.store_weights of a network)?",
+                       p->request->path, variable->name);
+    const int64_t there = em_reader_variable_at(p->reader, out->variable)->size;
+    if (there != out->size)
         return em_fail(EM_EDATA, "%s: found %lld numbers of %s, expected %lld as the model has now",
-                       p->request->path, (long long)there->size, variable->name,
-                       (long long)out->size);
-    }
-    return em_fail(EM_EDATA,
-                   "%s: found no %s in the posterior, which predictions need: was it left out by "
-                   "output.variables, or not asked for (model.store_weights of a network)?",
-                   p->request->path, variable->name);
+                       p->request->path, (long long)there, variable->name, (long long)out->size);
+    return EM_OK;
 }
 
 static em_status sort_variables(predicting *p)
