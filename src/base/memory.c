@@ -245,3 +245,10 @@ em_status em_append_copy(char ***list, int64_t *capacity, int64_t *n, const char
     *n += !status;
     return status;
 }
+
+int em_by_first_integer(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}

@@ -93,6 +93,9 @@ em_status em_format_text(char **out, const char *format, ...) EM_PRINTF(2, 3);
 /* Number of allocations so far in this process: tests check that a step makes none. Local. */
 int64_t em_allocation_count(void);
 
+/* For qsort: orders structures by their first member, an int64_t. Local. */
+int em_by_first_integer(const void *a, const void *b);
+
 /* Arrays that grow while their final size is not known. */
 
 /* Makes *(T **)array, NULL at first, hold at least `needed` elements of `size` bytes and keeps the

@@ -274,13 +274,6 @@ static em_status end_line_run(corpus_reading *r)
     return EM_OK;
 }
 
-static int by_order(const void *a, const void *b)
-{
-    const int64_t x = ((const line_run *)a)->order, y = ((const line_run *)b)->order;
-
-    return (x > y) - (x < y);
-}
-
 /* Documents without words between two runs of lines, or after the last run, are held by the rank of
  * the run before them. */
 static em_status fill_gaps(corpus_reading *r, int64_t n, const line_run *all)
@@ -325,7 +318,7 @@ static em_status finish_docword(corpus_reading *r, int64_t line)
     }
     status = em_world_gather(r->n_line_run, sizeof *all, r->line_run, &n, &all);
     if (!status) {
-        qsort(all, (size_t)n, sizeof *all, by_order);
+        qsort(all, (size_t)n, sizeof *all, em_by_first_integer);
         status = em_agree_first(fill_gaps(r, n, all), 0);
     }
     em_release(&all);

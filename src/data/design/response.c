@@ -30,8 +30,8 @@ em_status em_table_take_response(em_table *table, const em_table_options *option
 /* The first few distinct labels, in order of appearance, and the rows where they are. */
 enum { MAX_LABELS = 6 };
 typedef struct label {
-    double value;
     int64_t row;
+    double value;
 } label;
 typedef struct label_set {
     int count;
@@ -49,14 +49,7 @@ static bool contains(const label_set *set, double value)
 static void offer(label_set *set, double value, int64_t row)
 {
     if (set->count < MAX_LABELS && !contains(set, value))
-        set->found[set->count++] = (label){value, row};
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    const int64_t x = ((const label *)a)->row, y = ((const label *)b)->row;
-
-    return (x > y) - (x < y);
+        set->found[set->count++] = (label){row, value};
 }
 
 /* Collects the first few labels of all ranks from the first few of each. Collective. */
@@ -72,7 +65,7 @@ static em_status collect_labels(const em_table *table, label_set *set)
     const em_status status = em_world_gather(own.count, sizeof *all, own.found, &n, &all);
     if (status)
         return status;
-    qsort(all, (size_t)n, sizeof *all, compare_rows);
+    qsort(all, (size_t)n, sizeof *all, em_by_first_integer);
     set->count = 0;
     for (int64_t i = 0; i < n; i++)
         offer(set, all[i].value, all[i].row);
@@ -103,8 +96,7 @@ static em_status fail_labels(const em_table *table, const label_set *found,
         return em_fail(EM_EDATA, "%s:%lld: found label %g in all rows, expected %s", table->path,
                        (long long)line, value, expectation);
     for (int i = 0; i < found->count; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%g", i ? ", " : "",
-                 found->found[i].value);
+        em_append(sizeof text, text, "%s%g", i ? ", " : "", found->found[i].value);
     return em_fail(EM_EDATA, "%s:%lld: found label %g among labels %s%s, expected %s", table->path,
                    (long long)line, value, text, found->count == MAX_LABELS ? ", ..." : "",
                    expectation);
@@ -124,7 +116,7 @@ static int64_t count_label(const em_table *table, double value)
 /* Decides from all rows whether a label is missing, since a set keeps only the first few labels. */
 static em_status check_positive(const em_table *table, double positive, const label_set *found)
 {
-    const label_set expected = {1, {{positive, 0}}};
+    const label_set expected = {1, {{.value = positive}}};
     const int64_t count = count_label(table, positive);
     char text[128];
 
@@ -136,7 +128,8 @@ static em_status check_positive(const em_table *table, double positive, const la
 
 em_status em_table_binary_response(em_table *table, double positive)
 {
-    static const label_set zero_one = {2, {{0, 0}, {1, 0}}}, minus_plus = {2, {{-1, 0}, {1, 0}}};
+    static const label_set zero_one = {2, {{.value = 0}, {.value = 1}}},
+                           minus_plus = {2, {{.value = -1}, {.value = 1}}};
     label_set found;
     em_status status = collect_labels(table, &found);
 
@@ -177,8 +170,8 @@ static em_status fail_texts(const em_table *table, const char *expected)
     char text[512] = "";
 
     for (int64_t i = 0; i < table->label.count && i < MAX_LABELS; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? ", " : "",
-                 em_excerpt_of(table->label.text[i]).text);
+        em_append(sizeof text, text, "%s%s", i ? ", " : "",
+                  em_excerpt_of(table->label.text[i]).text);
     return em_fail(EM_EDATA, "%s:1: found labels %s%s, expected %s", table->path, text,
                    table->label.count > MAX_LABELS ? ", ..." : "", expected);
 }

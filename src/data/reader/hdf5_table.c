@@ -76,13 +76,6 @@ typedef struct entry {
     double value;
 } entry;
 
-static int by_column(const void *a, const void *b)
-{
-    const int64_t x = ((const entry *)a)->column, y = ((const entry *)b)->column;
-
-    return (x > y) - (x < y);
-}
-
 /* Sorts the entries of one row by column, because rows of scipy's matrices may have their columns
  * in any order. */
 static em_status sort_entries(int64_t n, int64_t *column, double *value)
@@ -98,7 +91,7 @@ static em_status sort_entries(int64_t n, int64_t *column, double *value)
     for (int64_t k = 0; !status && k < n; k++)
         all[k] = (entry){column[k], value[k]};
     if (!status)
-        qsort(all, (size_t)n, sizeof *all, by_column);
+        qsort(all, (size_t)n, sizeof *all, em_by_first_integer);
     for (int64_t k = 0; !status && k < n; k++) {
         column[k] = all[k].column;
         value[k] = all[k].value;

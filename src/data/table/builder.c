@@ -139,13 +139,6 @@ void em_table_clear(em_table *table)
 
 /* ---------------------------------------------------------------- the whole */
 
-static int compare_orders(const void *a, const void *b)
-{
-    const int64_t x = ((const em_row_run *)a)->order, y = ((const em_row_run *)b)->order;
-
-    return (x > y) - (x < y);
-}
-
 /* Sorts the runs of all ranks in the order of the rows, and gives the list to all ranks. */
 static em_status number_rows(em_table *table)
 {
@@ -155,7 +148,7 @@ static em_status number_rows(em_table *table)
 
     if (status)
         return status;
-    qsort(all, (size_t)n, sizeof *all, compare_orders);
+    qsort(all, (size_t)n, sizeof *all, em_by_first_integer);
     table->total = 0;
     for (int64_t i = 0; i < n; i++) {
         all[i].row = table->total;
