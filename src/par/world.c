@@ -407,10 +407,10 @@ void em_world_list(bool mine, size_t size, char *text)
             MPI_Allreduce(MPI_IN_PLACE, &rank, 1, MPI_INT, MPI_MIN, world->ranks);
         if (rank == INT_MAX)
             return;
-        const size_t length = strlen(text);
-        snprintf(text + length, size - length, count == 0 ? "rank %d" : ", %d", rank);
-        if (count == MOST)
-            snprintf(text + length, size - length, ", ...");
+        if (count < MOST)
+            em_append(size, text, count == 0 ? "rank %d" : ", %d", rank);
+        else
+            em_append(size, text, ", ...");
     }
 }
 

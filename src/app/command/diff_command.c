@@ -187,18 +187,17 @@ static em_status compare_draws(diff *d, const em_contents_group *group)
 /* "inv_mass[3,4]" */
 static void name_element(const em_contents_array *array, int64_t k, size_t bytes, char *out)
 {
-    size_t used = (size_t)snprintf(out, bytes, "%s", array->name);
     int64_t stride = 1;
 
+    snprintf(out, bytes, "%s", array->name);
     for (int i = 0; i < array->n_axes; i++)
         stride *= array->shape[i];
-    for (int i = 0; i < array->n_axes && used < bytes; i++) {
+    for (int i = 0; i < array->n_axes; i++) {
         stride /= array->shape[i];
-        used += (size_t)snprintf(out + used, bytes - used, "%s%lld", i > 0 ? "," : "[",
-                                 (long long)(k / stride % array->shape[i]));
+        em_append(bytes, out, "%s%lld", i > 0 ? "," : "[",
+                  (long long)(k / stride % array->shape[i]));
     }
-    if (array->n_axes > 0 && used < bytes)
-        snprintf(out + used, bytes - used, "]");
+    em_append(bytes, out, "%s", array->n_axes > 0 ? "]" : "");
 }
 
 static em_status compare_numbers(diff *d, const char *group, const em_contents_array *array)

@@ -5,12 +5,12 @@
 #include "diagnostics/divergence_clustering.h"
 #include "diagnostics/growth.h"
 #include "diagnostics/limits.h"
+#include "math/order.h"
 #include "par/world.h"
 #include "run/output/output.h"
 
 #include <math.h>
 #include <mpi.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "par/mpi_world.h"
@@ -312,13 +312,6 @@ void em_judge_destroy(em_judge **judge)
     em_release(judge);
 }
 
-static int compare(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
 /* Finds the range of the divergent draws of a row. If there are ten or more, the lowest and the
  * highest tenth of them are left out. */
 static em_status find_divergent_range(const em_judge *judge, const double *draws, double *value)
@@ -334,7 +327,7 @@ static em_status find_divergent_range(const em_judge *judge, const double *draws
     for (int64_t i = 0; i < n; i++)
         if (judge->diverging[i] != 0)
             x[k++] = draws[i];
-    qsort(x, (size_t)k, sizeof *x, compare);
+    em_sort_numbers(k, x);
     value[EM_JUDGED_LOW] = x[tail];
     value[EM_JUDGED_HIGH] = x[k - 1 - tail];
     for (int64_t i = 0; i < n; i++)

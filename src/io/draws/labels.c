@@ -214,7 +214,6 @@ int64_t em_label_difference(const em_reader_variable *one, const em_reader_varia
 const char *em_reader_label(const em_reader_variable *variable, int64_t k)
 {
     char text[(MOST_AXES + 1) * EM_LABEL_BYTES], number[24];
-    size_t length = (size_t)snprintf(text, sizeof text, "%s", variable->name);
     int64_t stride = variable->size;
 
     if (!*variable->element &&
@@ -222,12 +221,13 @@ const char *em_reader_label(const em_reader_variable *variable, int64_t k)
         return variable->name;
     if ((*variable->element)[k])
         return (*variable->element)[k];
+    snprintf(text, sizeof text, "%s", variable->name);
     for (int i = 0; i < variable->n_axes; i++) {
         stride /= variable->shape[i];
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i ? "," : "[",
-                                   axis_text(variable, i, k / stride % variable->shape[i], number));
+        em_append(sizeof text, text, "%s%s", i ? "," : "[",
+                  axis_text(variable, i, k / stride % variable->shape[i], number));
     }
-    snprintf(text + length, sizeof text - length, "%s", variable->n_axes > 0 ? "]" : "");
+    em_append(sizeof text, text, "%s", variable->n_axes > 0 ? "]" : "");
     char **name = *variable->element + k;
     return em_copy_text(text, name) ? variable->name : *name;
 }

@@ -211,11 +211,10 @@ static void describe_kernels(em_engine *engine)
     out[0] = '\0';
     for (int i = 0; i < engine->n_kernel; i++) {
         const char *block = engine->kernel[i].options->block;
-        const size_t used = strlen(out);
         em_adapt_summarise(engine->kernel[i].adapt, sizeof text, text);
         if (text[0])
-            snprintf(out + used, bytes - used, "%s%s%s%s", used > 0 ? "; " : "", block ? block : "",
-                     block ? ": " : "", text);
+            em_append(bytes, out, "%s%s%s%s", out[0] ? "; " : "", block ? block : "",
+                      block ? ": " : "", text);
     }
 }
 
