@@ -64,9 +64,8 @@ static em_status share_request(const em_run_request *given, stored_request *out)
 
 static void release_request(stored_request *r)
 {
-    for (int64_t i = 0; r->override && i < r->n_override; i++)
-        em_release(&r->override[i]);
-    em_release_all(&r->override, &r->config, &r->path);
+    em_release_texts(r->n_override, &r->override);
+    em_release_all(&r->config, &r->path);
 }
 
 /* Collective. */

@@ -133,11 +133,10 @@ static em_status draw_start(checker *check, uint64_t point)
 {
     const em_stream stream = {(uint64_t)check->of->config->run.seed, point, 0, EM_RNG_INIT};
     const em_draw draw = {stream.seed, 0, (int64_t)point, EM_DRAW_START};
-    const double radius = check->of->config->run.init_radius;
 
     em_uniforms(&stream, 0, check->of->model->dim, check->theta);
     for (int64_t i = 0; i < check->of->model->dim; i++)
-        check->theta[i] = radius * (2 * check->theta[i] - 1);
+        check->theta[i] = check->of->config->run.init_radius * (2 * check->theta[i] - 1);
     return em_model_start(check->of->model, &draw, check->theta);
 }
 

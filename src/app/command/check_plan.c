@@ -162,12 +162,6 @@ typedef struct memory {
 
 enum { FEW = 8 };
 
-/* Whether the run may search for modes at the start. */
-static bool may_search_modes(const em_checked *check, bool has_initial_phase)
-{
-    return check->config->temper.on || (has_initial_phase && sums_all_rows(check));
-}
-
 static em_status count_memory(const em_checked *check, const em_plan *plan, memory *out)
 {
     const em_model *model = check->model;
@@ -195,7 +189,8 @@ static em_status count_memory(const em_checked *check, const em_plan *plan, memo
     status = em_agree(status);
     status = status ? status : adaptation_bytes(check, &out->learning, &has_initial_phase);
     out->moment = largest;
-    if (may_search_modes(check, has_initial_phase))
+    /* the run may search for modes at the start */
+    if (check->config->temper.on || (has_initial_phase && sums_all_rows(check)))
         out->moment = fmax(largest, 3 * em_bytes_of_doubles(most * em_stride(model->dim)));
     return status;
 }

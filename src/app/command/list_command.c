@@ -3,6 +3,7 @@
 #include "adaptation/mass_window/mass_options.h"
 #include "base/options/field.h"
 #include "base/system/terminal.h"
+#include "base/text.h"
 #include "base/text/nearest.h"
 #include "model/plugin_file.h"
 #include "par/world.h"
@@ -184,8 +185,7 @@ static em_status find_variant(const list_topic *topic, const char *name, em_vari
 /* Whether the text is a path, of a plug-in, and not a name. */
 static bool is_library(const char *name)
 {
-    return strchr(name, '/') ||
-           strcmp(name + strlen(name) - (strlen(name) < 3 ? 0 : 3), ".so") == 0;
+    return strchr(name, '/') || em_text_ends_with(name, ".so");
 }
 
 /* Prints the model of a plug-in. */

@@ -180,19 +180,15 @@ static void report_progress(void *to, const em_report *report)
     em_progress_tell(of->progress, &record);
 }
 
-static void print_filled(const char *text)
-{
-    em_terminal_fill(stdout, em_terminal_columns(stdout), text);
-    putchar('\n');
-}
-
 /* Prints results that are not in the summary. Rank 0. */
 static void print_outcome(const em_report *report)
 {
     char note[EM_NOTE_BYTES];
 
-    if (report->learned[0])
-        print_filled(report->learned);
+    if (report->learned[0]) {
+        em_terminal_fill(stdout, em_terminal_columns(stdout), report->learned);
+        putchar('\n');
+    }
     for (int64_t i = 0; em_report_note(report, i, sizeof note, note); i++)
         fprintf(stderr, "emass: %s\n", note);
 }

@@ -409,9 +409,8 @@ static int64_t most_rows(const em_summary *s, FILE *out)
 /* Prints the rows. On a terminal and in a log, only some of many are printed. Local. */
 static em_status print_rows(em_summary *s, FILE *out)
 {
-    const em_summary_options *o = s->options;
     const int64_t most = most_rows(s, out);
-    const em_rows_order order = {.most = most, .sorted = o->sort != NULL, .marks = true};
+    const em_rows_order order = {.most = most, .sorted = s->options->sort != NULL, .marks = true};
     em_visible_rows rows = {0};
     em_status status = EM_OK;
 

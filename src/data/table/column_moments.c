@@ -109,20 +109,17 @@ static void find_mean_and_sd(const em_table *table, em_moments *m, exact_sums *s
         m->sd[j] = sqrt((m->sd[j] + (n - (double)m->count[j]) * m->mean[j] * m->mean[j]) / (n - 1));
 }
 
-static em_status allocate(int64_t n, em_moments *m)
-{
-    return em_allocate_all(EM_ARRAY(m->smallest, n), EM_ARRAY(m->largest, n), EM_ARRAY(m->count, n),
-                           EM_ARRAY(m->mean, n), EM_ARRAY(m->sd, n));
-}
-
 em_status em_moments_find(const em_table *table, bool both, em_moments *out)
 {
+    const int64_t n = table->n_column;
     exact_sums sums = {NULL, NULL, NULL};
 
     *out = (em_moments){0};
-    em_status status = allocate(table->n_column, out);
+    em_status status =
+        em_allocate_all(EM_ARRAY(out->smallest, n), EM_ARRAY(out->largest, n),
+                        EM_ARRAY(out->count, n), EM_ARRAY(out->mean, n), EM_ARRAY(out->sd, n));
     if (!status && both)
-        status = sums_create(table->n_column, &sums);
+        status = sums_create(n, &sums);
     status = em_agree_first(status, 0);
     if (!status)
         find_range(table, out);

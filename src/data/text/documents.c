@@ -365,13 +365,6 @@ static em_status read_file(em_documents *d, const FTSENT *file, size_t *length)
     return status;
 }
 
-/* The label of a document, which is the name of the subfolder of its file; NULL: the file is in the
- * folder itself. */
-static const char *label_of(const FTSENT *file)
-{
-    return file->fts_level > 1 ? file->fts_parent->fts_name : NULL;
-}
-
 /* Records a file that is not in UTF-8. The other files are still read, so that all such files are
  * counted. */
 static em_status see_encoding(em_documents *d, const char *path, size_t length)
@@ -423,7 +416,7 @@ static em_status next_file(em_documents *d, em_text_document *out)
             continue;
         *out =
             (em_text_document){.name = file->fts_path + root + strspn(file->fts_path + root, "/"),
-                               .label = label_of(file)};
+                               .label = file->fts_level > 1 ? file->fts_parent->fts_name : NULL};
         em_status status = read_file(d, file, &out->length);
         status = status ? status : see_encoding(d, file->fts_path, out->length);
         out->text = status ? NULL : d->content;

@@ -76,11 +76,8 @@ static em_status match_variables(const em_reader *a, const em_reader *b)
 /* Releases the names of elements of a further file, because those of the first file are used. */
 static void forget_labels(em_reader *reader)
 {
-    for (int64_t i = 0; i < reader->n_variable; i++) {
-        em_reader_variable *variable = &reader->variable[i].variable;
-
-        em_label_release(variable);
-    }
+    for (int64_t i = 0; i < reader->n_variable; i++)
+        em_label_release(&reader->variable[i].variable);
 }
 
 /* ---------------------------------------------------------------- duplicate chains */

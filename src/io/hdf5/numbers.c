@@ -215,12 +215,6 @@ static em_status open_ours(em_numbers *n, hid_t group)
     return status;
 }
 
-static em_status open_group(em_numbers *n, hid_t group)
-{
-    n->csr = H5Lexists(group, "indptr", H5P_DEFAULT) > 0;
-    return n->csr ? open_csr(n, group) : open_ours(n, group);
-}
-
 static em_status open_dataset(em_numbers *n, hid_t dataset)
 {
     hsize_t shape[2];
@@ -267,7 +261,8 @@ static em_status open_object(em_numbers *n, const char *place)
         return status ? status : find_indexes(n, place);
     }
     if (!status && H5Iget_type(object) == H5I_GROUP) {
-        status = open_group(n, object);
+        n->csr = H5Lexists(object, "indptr", H5P_DEFAULT) > 0;
+        status = n->csr ? open_csr(n, object) : open_ours(n, object);
         status = !status && n->csr ? find_indexes(n, place) : status;
     } else if (!status) {
         status = em_fail(EM_EDATA, "%s: found no dataset %s, expected one", n->path,

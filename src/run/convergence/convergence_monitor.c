@@ -337,14 +337,6 @@ static void end_check(em_monitor *monitor)
     monitor->n_local = monitor->n_column = 0;
 }
 
-/* Forgets the diagnoses of other draws than the first `n_row` rows. */
-static void start_check(em_monitor *monitor, int64_t n_row)
-{
-    if (monitor->known_row != n_row)
-        em_diagnoses_clear(monitor->known);
-    monitor->known_row = n_row;
-}
-
 em_diagnoses *em_monitor_diagnoses(em_monitor *monitor)
 {
     return monitor->known;
@@ -363,7 +355,9 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
 
     monitor->end =
         thorough || ends || !monitor->stop->until_done ? INT64_MAX : monitor->plan.n_parameter;
-    start_check(monitor, n_row);
+    if (monitor->known_row != n_row)
+        em_diagnoses_clear(monitor->known); /* they are of other draws */
+    monitor->known_row = n_row;
     em_diag_set_visits(monitor->diag, visits);
     em_diag_set_known(monitor->diag, monitor->known);
     status = status ? status : check_columns(monitor, 0, n_first, n_row, thorough, worst);

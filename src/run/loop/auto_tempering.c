@@ -27,11 +27,6 @@ typedef struct handover {
     em_tempering_beginning beginning;
 } handover;
 
-static void release(handover *h)
-{
-    em_release_all(&h->theta, &h->mean, &h->variance, &h->inverse_mass, &h->noncentring);
-}
-
 /* Collective. */
 static em_status take_chains(em_engine *engine, handover *h)
 {
@@ -89,7 +84,7 @@ static em_status begin_ladders(em_engine *engine)
 
     status = status ? status : exchange(engine);
     status = status ? status : em_engine_start_ladders(engine, &h.beginning);
-    release(&h);
+    em_release_all(&h.theta, &h.mean, &h.variance, &h.inverse_mass, &h.noncentring);
     return status;
 }
 

@@ -350,14 +350,6 @@ static em_update chains_after(const em_engine *engine, int64_t iteration)
                        .warmup = iteration < engine->plan.warmup};
 }
 
-/* Calls the model's after_iteration. */
-static em_status after_iteration(const em_engine *engine, int64_t iteration)
-{
-    const em_update after = chains_after(engine, iteration);
-
-    return em_posterior_after_iteration(engine->posterior, &after);
-}
-
 em_status em_kernels_pool(em_engine *engine)
 {
     const em_update at = chains_after(engine, engine->done - 1);
@@ -388,7 +380,8 @@ em_status em_kernels_step(em_engine *engine, int64_t iteration)
         give_back(engine, &engine->kernel[i]);
     }
     gather_statistics(engine);
-    return status ? status : after_iteration(engine, iteration);
+    const em_update after = chains_after(engine, iteration);
+    return status ? status : em_posterior_after_iteration(engine->posterior, &after);
 }
 
 /* ---------------------------------------------------------------- adaptation updates */

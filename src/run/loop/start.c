@@ -224,14 +224,6 @@ static bool may_search_modes(const em_engine *engine)
            !(latent && latent->visit) && !engine->model->estimates;
 }
 
-/* By how much the gradients and distances of a plan are multiplied. In many dimensions a mode that
- * is somewhat narrower than another one is the nearest optimum in few directions only, and in most
- * of these at a distance greater than its own. */
-static double more_effort(int64_t dim)
-{
-    return fmin(fmax((double)dim / 10, 1), 4);
-}
-
 /* Whether a gradient costs next to nothing: the density has no data, and its author wrote it. */
 static bool is_cheap(const em_model *model)
 {
@@ -242,7 +234,10 @@ static bool is_cheap(const em_model *model)
 static em_search_plan search_plan(const em_engine *engine)
 {
     static const double most_for_cheap = 2.5;
-    const double more = more_effort(engine->block->dim);
+    /* By how much the gradients and distances are multiplied. In many dimensions a mode that is
+     * somewhat narrower than another one is the nearest optimum in few directions only, and in most
+     * of these at a distance greater than its own. */
+    const double more = fmin(fmax((double)engine->block->dim / 10, 1), 4);
     em_search_plan plan = engine->tempering ? tempered_search : plain_search;
 
     plan.seed = (uint64_t)engine->config->run.seed;
@@ -262,14 +257,6 @@ em_status em_engine_create_search(em_engine *engine)
     return may_search_modes(engine) ? em_mode_search_create(engine->grid, engine->block->dim, &plan,
                                                             &engine->mode_search)
                                     : EM_OK;
-}
-
-/* Allocates the store of warmup draws by which temper: auto decides. Local. */
-static em_status create_warmup_draws(em_engine *engine)
-{
-    return em_config_tempers_later(engine->config)
-               ? em_warmup_draws_create(engine->grid, engine->block->dim, &engine->warmup_draws)
-               : EM_OK;
 }
 
 em_status em_engine_create_chains(em_engine *engine)
@@ -296,7 +283,8 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status && !engine->tempering)
         status = create_adaptations(engine);
     status = status ? status : em_engine_create_search(engine);
-    status = status ? status : create_warmup_draws(engine);
+    if (!status && em_config_tempers_later(config))
+        status = em_warmup_draws_create(engine->grid, engine->block->dim, &engine->warmup_draws);
     status = em_agree(status);
     return status ? status
                   : em_monitor_create(engine->grid, &config->stop, &engine->plan.monitored,
