@@ -457,36 +457,36 @@ em_status em_convert_command(int argc, const char **argv)
 {
     char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
     long long columns = -1;
-    char *stop_words = NULL, *text = NULL, *name = NULL, *label = NULL, *like = NULL;
-    conversion c = {.text = {.most_share = most_share}};
-    long long least_documents = LEAST_DOCUMENTS, most_words = MOST_WORDS;
+    char *stop_words = NULL;
+    conversion c = {.text = {.least_documents = LEAST_DOCUMENTS,
+                             .most_share = most_share,
+                             .most_words = MOST_WORDS}};
+    em_documents_options *documents = &c.text.documents;
     const struct poptOption options[] = {
         {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
         {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
         {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
         {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
         {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
-        {"text", 0, POPT_ARG_STRING, &text, 0, "column of the text", "COLUMN"},
-        {"name", 0, POPT_ARG_STRING, &name, 0, "column of the names of documents", "COLUMN"},
-        {"label", 0, POPT_ARG_STRING, &label, 0, "column of the labels of documents", "COLUMN"},
+        {"text", 0, POPT_ARG_STRING, &documents->text, 0, "column of the text", "COLUMN"},
+        {"name", 0, POPT_ARG_STRING, &documents->name, 0, "column of the names of documents",
+         "COLUMN"},
+        {"label", 0, POPT_ARG_STRING, &documents->label, 0, "column of the labels of documents",
+         "COLUMN"},
         {"stop-words", 0, POPT_ARG_STRING, &stop_words, 0, "words to leave out", "FILE"},
-        {"min-documents", 0, POPT_ARG_LONGLONG, &least_documents, 0, "with each word", "N"},
+        {"min-documents", 0, POPT_ARG_LONG, &c.text.least_documents, 0, "with each word", "N"},
         {"max-share", 0, POPT_ARG_DOUBLE, &c.text.most_share, 0, "of documents with a word", "P"},
-        {"max-words", 0, POPT_ARG_LONGLONG, &most_words, 0, "words to keep", "N"},
+        {"max-words", 0, POPT_ARG_LONG, &c.text.most_words, 0, "words to keep", "N"},
         {"phrases", 0, POPT_ARG_DOUBLE, &c.text.phrases, 0, "threshold of phrases", "X"},
-        {"like", 0, POPT_ARG_STRING, &like, 0, "corpus with the words to use", "FILE"},
+        {"like", 0, POPT_ARG_STRING, &c.text.like, 0, "corpus with the words to use", "FILE"},
         {"overwrite", 0, POPT_ARG_NONE, &c.overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
     em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "IN OUT.h5", 2, 2, &line);
 
     if (!status) {
-        c.text.documents = (em_documents_options){
-            .path = line.argument[0], .text = text, .name = name, .label = label};
+        documents->path = line.argument[0];
         c.text.stop_words = stop_words ? stop_words : "english";
-        c.text.least_documents = least_documents;
-        c.text.most_words = most_words;
-        c.text.like = like;
         status = take_format(format, vocabulary, &c);
     }
     status = status ? status : check_text_options(&c);

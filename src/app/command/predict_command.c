@@ -43,34 +43,29 @@ static em_status check_reading(const em_prediction *order)
 
 em_status em_predict_command(int argc, const char **argv)
 {
-    char *folder = NULL, *data = NULL, *output = NULL, *beside = NULL;
-    char *format = NULL, *header = NULL, *decimal = NULL;
+    em_prediction order = {.path = NULL};
+    char *output = NULL, *beside = NULL;
     int overwrite = 0;
     const struct poptOption options[] = {
-        {"data", 0, POPT_ARG_STRING, &data, 0, "new data", "FILE"},
-        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
-        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
-        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
+        {"data", 0, POPT_ARG_STRING, &order.data, 0, "new data", "FILE"},
+        {"format", 0, POPT_ARG_STRING, &order.format, 0, "of a text file", "FORMAT"},
+        {"header", 0, POPT_ARG_STRING, &order.header, 0, "whether the first line names", "HEADER"},
+        {"decimal", 0, POPT_ARG_STRING, &order.decimal, 0, "what parts digits", "DECIMAL"},
         {"output", 0, POPT_ARG_STRING, &output, 0, "where predictions go", "FILE"},
-        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        {"folder", 0, POPT_ARG_STRING, &order.folder, 0, "folder of the config", "DIR"},
         {"overwrite", 0, POPT_ARG_NONE, &overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
     em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
 
-    if (!status && !data)
+    if (!status && !order.data)
         status = em_fail(EM_EUSAGE, "predict: expected --data NEW, the data to make predictions "
                                     "for (see emass predict --help)");
     if (!status && !output)
         status = em_agree(em_replace_h5(line.argument[0], ".predictions.h5", &beside));
-    em_prediction order = {.path = line.argument ? line.argument[0] : NULL,
-                           .folder = folder,
-                           .data = data,
-                           .format = format,
-                           .header = header,
-                           .decimal = decimal,
-                           .output = output ? output : beside,
-                           .overwrite = overwrite};
+    order.path = line.argument ? line.argument[0] : NULL;
+    order.output = output ? output : beside;
+    order.overwrite = overwrite;
     status = status ? status : check_reading(&order);
     status = status ? status : predict(&order);
     em_release(&beside);

@@ -36,13 +36,14 @@ static em_status parse_percentiles(const char *text, em_reals *out)
 
 em_status em_summary_command(int argc, const char **argv)
 {
-    char *group = NULL, *percentiles = NULL, *sort = NULL, **pattern = NULL;
+    char *group = NULL, *percentiles = NULL;
     int csv = 0, squares = 0, common = 0, all = 0, rows = 0;
+    em_summary_options options = em_summary_defaults(0, NULL);
     const struct poptOption table[] = {
         {"group", 0, POPT_ARG_STRING, &group, 0, NULL, NULL},
-        {"var", 0, POPT_ARG_ARGV, &pattern, 0, NULL, NULL},
+        {"var", 0, POPT_ARG_ARGV, &options.pattern, 0, NULL, NULL},
         {"percentiles", 0, POPT_ARG_STRING, &percentiles, 0, NULL, NULL},
-        {"sort", 0, POPT_ARG_STRING, &sort, 0, NULL, NULL},
+        {"sort", 0, POPT_ARG_STRING, &options.sort, 0, NULL, NULL},
         {"ess", 0, POPT_ARG_NONE, &squares, 0, NULL, NULL},
         {"common", 0, POPT_ARG_NONE, &common, 0, NULL, NULL},
         {"csv", 0, POPT_ARG_NONE, &csv, 0, NULL, NULL},
@@ -53,11 +54,10 @@ em_status em_summary_command(int argc, const char **argv)
     em_reals percentile = {0};
     em_status status =
         em_command_line_read(argc, argv, table, "one file or more", 1, INT_MAX, &line);
-    em_summary_options options = em_summary_defaults(line.n, line.argument);
 
+    options.n_path = line.n;
+    options.path = line.argument;
     options.group = group ? group : options.group;
-    options.pattern = (const char *const *)pattern;
-    options.sort = sort;
     options.common = common;
     options.squares = squares;
     options.csv = csv;

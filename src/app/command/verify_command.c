@@ -18,7 +18,7 @@
 typedef struct verify_command {
     const char *path, *folder;
     long draws;
-    bool same_kernels;
+    int same_kernels;
 } verify_command;
 
 /* ---------------------------------------------------------------- the second run */
@@ -178,21 +178,21 @@ static em_status verify(const verify_command *command)
 
 em_status em_verify_command(int argc, const char **argv)
 {
-    char *folder = NULL;
-    long draws = 100;
-    int same_kernels = 0;
+    verify_command command = {.draws = 100};
     const struct poptOption options[] = {
-        {"draws", 0, POPT_ARG_LONG, &draws, 0, "draws to compare", "N"},
-        {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
-        {"same-kernels", 0, POPT_ARG_NONE, &same_kernels, 0, "fail on another processor", NULL},
+        {"draws", 0, POPT_ARG_LONG, &command.draws, 0, "draws to compare", "N"},
+        {"folder", 0, POPT_ARG_STRING, &command.folder, 0, "folder of the config", "DIR"},
+        {"same-kernels", 0, POPT_ARG_NONE, &command.same_kernels, 0, "fail on another processor",
+         NULL},
         POPT_TABLEEND};
     em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
 
-    if (!status && draws < 1)
-        status = em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", draws);
-    if (!status)
-        status = verify(&(verify_command){line.argument[0], folder, draws, same_kernels});
+    if (!status && command.draws < 1)
+        status =
+            em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command.draws);
+    command.path = line.argument ? line.argument[0] : NULL;
+    status = status ? status : verify(&command);
     em_command_line_end(&line);
     return status;
 }

@@ -79,8 +79,9 @@ static em_status for_each(pass *p, em_status (*one)(pass *p, const em_text_docum
     return status;
 }
 
-static em_status count(pass *p, const char *word, size_t length)
+static em_status count(void *to, const char *word, size_t length)
 {
+    pass *p = to;
     int64_t number;
     const em_status status = em_vocabulary_add(p->counted, word, length, &number);
 
@@ -130,7 +131,7 @@ static em_status count_pair(void *to, const char *word, size_t length)
     return status;
 }
 
-static em_status end_phrases(pass *p, em_status (*give)(pass *, const char *, size_t))
+static em_status end_phrases(pass *p, em_words_take *give)
 {
     const size_t length = p->length;
 
@@ -140,8 +141,7 @@ static em_status end_phrases(pass *p, em_status (*give)(pass *, const char *, si
 
 /* Passes a word on, or the phrase that it forms with its neighbour. If phrases overlap, the first
  * one is used. */
-static em_status give_joined(pass *p, const char *word, size_t length,
-                             em_status (*give)(pass *, const char *, size_t))
+static em_status give_joined(pass *p, const char *word, size_t length, em_words_take *give)
 {
     em_status status = EM_OK;
 
@@ -250,11 +250,6 @@ static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
 
 /* ---------------------------------------------------------------- passes that count words */
 
-static em_status count_word(void *to, const char *word, size_t length)
-{
-    return count(to, word, length);
-}
-
 static em_status count_joined(void *to, const char *word, size_t length)
 {
     return give_joined(to, word, length, count);
@@ -296,7 +291,7 @@ static em_status count_with_phrases(em_text_corpus *corpus)
 
 static em_status count_and_choose(em_text_corpus *corpus)
 {
-    em_status status = count_by(corpus, count_word, &corpus->word);
+    em_status status = count_by(corpus, count, &corpus->word);
 
     if (!status && corpus->n_document == 0)
         status = em_fail(EM_EDATA, "%s: found no documents, expected some",
@@ -392,8 +387,9 @@ static em_status read_like(em_text_corpus *corpus)
 
 /* ---------------------------------------------------------------- scan */
 
-static em_status add_token(pass *p, const char *word, size_t length)
+static em_status add_token(void *to, const char *word, size_t length)
 {
+    pass *p = to;
     const int64_t number = em_vocabulary_find(p->corpus->term, word, length);
 
     p->corpus->n_token++;
