@@ -357,12 +357,11 @@ static em_status add_variable(const em_density *density, variables *list, const 
                               em_variable variable)
 {
     int64_t width = 0;
-    em_status status;
 
     if (n_axes < 0 || n_axes > EM_MAX_AXES)
         return em_fail(EM_EUSAGE, "%s: found %d axes, expected at most %d", name, n_axes,
                        EM_MAX_AXES);
-    status =
+    em_status status =
         em_array_reserve(&list->item, &list->capacity, list->n, list->n + 1, sizeof *list->item);
     if (status)
         return status;

@@ -50,12 +50,12 @@ em_world *em_world_enter(em_world *world)
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out)
 {
     em_world *world = NULL;
-    int rank, failing;
+    int rank;
     em_status status = em_allocate(1, sizeof *world, &world);
 
     *out = NULL;
     MPI_Comm_rank(ranks, &rank);
-    failing = status ? rank : INT_MAX;
+    int failing = status ? rank : INT_MAX;
     MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, ranks);
     if (failing != INT_MAX) {
         em_release(&world);

@@ -147,10 +147,9 @@ static em_status create(const em_table *table, conversion *c)
                                   .labelled = table->response != NULL,
                                   .hash = table->hash};
     const int64_t zero = 0;
-    em_status status = EM_OK;
 
-    status = em_numbers_create(em_atomic_file_part(c->file), &form, table->name,
-                               slash ? slash + 1 : c->options.data, &c->writer);
+    em_status status = em_numbers_create(em_atomic_file_part(c->file), &form, table->name,
+                                         slash ? slash + 1 : c->options.data, &c->writer);
     if (!status && table->column)
         status = em_numbers_write(c->writer, EM_NUMBERS_START, 0, 1, &zero);
     return status;
@@ -405,14 +404,13 @@ static em_status refuse_folder(const conversion *c)
 static em_status refuse_output_within(const conversion *c)
 {
     struct stat what;
-    char *from = NULL, *folder = NULL, *to = NULL;
-    em_status status = EM_OK;
+    char *folder = NULL;
 
     if (!c->is_text || stat(c->options.data, &what) != 0 || !S_ISDIR(what.st_mode))
         return EM_OK;
-    status = em_copy_text(c->output, &folder);
-    from = realpath(c->options.data, NULL);
-    to = status ? NULL : realpath(dirname(folder), NULL);
+    em_status status = em_copy_text(c->output, &folder);
+    char *from = realpath(c->options.data, NULL);
+    char *to = status ? NULL : realpath(dirname(folder), NULL);
     const size_t length = from ? strlen(from) : 0;
     if (from && to && strncmp(from, to, length) == 0 && (to[length] == '/' || !to[length]))
         status = em_fail(

@@ -458,13 +458,12 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
 {
     const char *text = NULL;
     long ranks = 1;
-    em_status status = EM_OK;
 
     *launched = false;
     note_status_file();
     if (*argc < 3 || !may_start_ranks(argv[1]))
         return EM_OK;
-    status = take_option(argc, argv, &text);
+    em_status status = take_option(argc, argv, &text);
     if (status || !text)
         return status;
     status = read_ranks(argv[1], text, &ranks);

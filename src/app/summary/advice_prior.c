@@ -46,11 +46,10 @@ static em_status read_found(em_reader *reader, prior_record *f)
     const int64_t at = em_reader_find(reader, "beta");
     const em_reader_variable *beta = at < 0 ? NULL : em_reader_variable_at(reader, at);
     int64_t n[4] = {0};
-    em_status status = EM_OK;
 
     if (!beta || em_reader_n_draw(reader) < 1)
         return EM_OK;
-    status = read_array(reader, "prior_location", &n[0], &f->location);
+    em_status status = read_array(reader, "prior_location", &n[0], &f->location);
     status = status ? status : read_array(reader, "prior_scale", &n[1], &f->scale);
     status = status ? status : read_array(reader, "prior_df", &n[2], &f->df);
     n[3] = beta->size;

@@ -412,13 +412,12 @@ static em_status print_rows(em_summary *s, FILE *out)
     const int64_t most = most_rows(s, out);
     const em_rows_order order = {.most = most, .sorted = s->options->sort != NULL, .marks = true};
     em_visible_rows rows = {0};
-    em_status status = EM_OK;
 
     if (most == 0) {
         em_table_print(&s->table, out);
         return EM_OK;
     }
-    status = em_rows_arrange(&s->table, s->reader, &order, &rows);
+    em_status status = em_rows_arrange(&s->table, s->reader, &order, &rows);
     if (!status)
         em_table_print(&rows.table, out);
     if (!status && rows.n_line > rows.table.n_row)

@@ -41,13 +41,13 @@ em_excerpt em_json_excerpt(const json_t *value)
  * part is incomplete. */
 static size_t tail(const char *text, bool *good)
 {
-    size_t sign = 0, n;
+    size_t sign = 0;
 
     if (*text != '.' && *text != 'e' && *text != 'E')
         return 0;
     if (*text != '.')
         sign = text[1] == '+' || text[1] == '-';
-    n = strspn(text + 1 + sign, "0123456789");
+    const size_t n = strspn(text + 1 + sign, "0123456789");
     *good &= n > 0;
     return 1 + sign + n;
 }

@@ -243,13 +243,13 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile,
                                 int64_t n_shard)
 {
     uint64_t hash = 0;
-    int64_t *tokens = NULL, n_part = 0;
+    int64_t *tokens = NULL;
     em_status status = open_file(corpus, n_word);
 
     if (!status)
         status = em_read_column_names(em_rows_source_numbers(corpus->stream->source), corpus->path,
                                       false, &corpus->name);
-    n_part = status ? 0 : (corpus->n_document + PASS_DOCUMENTS - 1) / PASS_DOCUMENTS;
+    const int64_t n_part = status ? 0 : (corpus->n_document + PASS_DOCUMENTS - 1) / PASS_DOCUMENTS;
     status = status ? status : em_allocate(n_part, sizeof *tokens, &tokens);
     status = em_agree_first(status, 0);
     status = status ? status : pass(corpus->stream, n_part, tokens, &hash);

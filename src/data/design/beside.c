@@ -121,11 +121,11 @@ static em_status check_set_aside(const em_table *table, const em_set_aside *a)
 static em_status check_weights(const em_table *table)
 {
     const double *weight = table->beside[EM_BESIDE_WEIGHTS];
-    int64_t held = 0, row, above = 0;
+    int64_t held = 0, above = 0;
 
     while (held < table->n_row && weight[held] >= 0)
         above += weight[held++] > 0;
-    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    const int64_t row = em_table_first_row(table, held);
     em_world_sum(1, &above);
     if (row >= 0)
         return em_fail(EM_EDATA, "%s:%lld: found weight %.15g, expected a number of at least 0",

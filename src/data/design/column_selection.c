@@ -336,12 +336,11 @@ static em_status make(making *m)
 em_status em_choice_make(const em_table_options *options, const em_table *table, em_choice **out)
 {
     making m = {.options = options, .table = table};
-    em_status status = EM_OK;
 
     *out = NULL;
     if (says_nothing(options) || table->n_column == 0)
         return check_names_differ(options, table, NULL);
-    status = em_allocate(1, sizeof **out, out);
+    em_status status = em_allocate(1, sizeof **out, out);
     status = status ? status : em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
     if (!status)
         status = em_allocate(table->n_column, sizeof *(*out)->factor, &(*out)->factor);

@@ -64,11 +64,10 @@ static em_status scale_columns(const em_table *table, const em_table_options *op
 {
     const int64_t first = options->intercept;
     const size_t bytes = (size_t)design->n_column * sizeof(double);
-    em_status status = EM_OK;
 
     if (given ? !given->centre : !options->standardise)
         return given ? EM_OK : em_design_scaling(table, NULL, NULL);
-    status = em_allocate(design->n_column, sizeof *design->centre, &design->centre);
+    em_status status = em_allocate(design->n_column, sizeof *design->centre, &design->centre);
     status = status ? status : em_allocate(design->n_column, sizeof *design->scale, &design->scale);
     status = em_agree_first(status, 0);
     if (status)

@@ -124,13 +124,12 @@ void em_features_destroy(em_features **out)
 static em_status add_levels(em_features *f, const em_table *table, int64_t j, int64_t n,
                             const double *level)
 {
-    em_status status = EM_OK;
 
     if (strlen(table->name[j]) > LONGEST_NAME)
         return em_fail(EM_EDATA,
                        "%s:1: found a factor whose name has %zu bytes, expected at most %d",
                        table->path, strlen(table->name[j]), LONGEST_NAME);
-    status = em_reallocate(f->n_all + n, sizeof *f->level, &f->level);
+    em_status status = em_reallocate(f->n_all + n, sizeof *f->level, &f->level);
     status = status ? status : em_reallocate(f->n_all + n, sizeof *f->value, &f->value);
     for (int64_t i = 0; !status && i < n; i++) {
         char text[EM_LEVEL_BYTES];
@@ -340,12 +339,12 @@ static em_status derive_response(const em_table_options *options, em_table *tabl
 static em_status fail_text(const em_table *table, int64_t j, bool dates)
 {
     const int64_t n = table->n_column;
-    int64_t held = 0, row;
+    int64_t held = 0;
     char text[EM_LEVEL_BYTES];
 
     while (held < table->n_row && em_level_code(table->value[held * n + j]) < 0)
         held++;
-    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    const int64_t row = em_table_first_row(table, held);
     if (held == table->n_row || em_table_row(table, held) != row)
         return em_agree_first(EM_OK, row);
     em_table_print_value(table, j, table->value[held * n + j], text);

@@ -124,12 +124,12 @@ static em_status sort(const em_table *table, int64_t j, const json_t *list, int6
 static em_status fail_level(const em_table *table, int64_t j, double level, const json_t *list)
 {
     const int64_t n_column = table->n_column;
-    int64_t held = 0, row;
+    int64_t held = 0;
     char found[EM_LEVEL_BYTES];
 
     while (held < table->n_row && em_level_compare(table->value[held * n_column + j], level) != 0)
         held++;
-    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    const int64_t row = em_table_first_row(table, held);
     em_table_print_value(table, j, level, found);
     return em_fail(EM_EDATA,
                    "%s:%lld: found level '%s' of factor %s, expected one of model.levels: %s",

@@ -76,11 +76,11 @@ static em_status collect_labels(const em_table *table, label_set *set)
 /* The first row with an unexpected label; the last row if there is none. Collective. */
 static int64_t find_unexpected(const em_table *table, const label_set *expected)
 {
-    int64_t held = 0, row;
+    int64_t held = 0;
 
     while (held < table->n_row && contains(expected, table->response[held]))
         held++;
-    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    const int64_t row = em_table_first_row(table, held);
     return row >= 0 ? row : table->total - 1;
 }
 

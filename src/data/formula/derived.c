@@ -109,11 +109,11 @@ void em_derived_make(const em_derived *derived, const double *row, double *out)
 em_status em_derived_check(const em_derived *derived, const em_table *table)
 {
     const int64_t n = table->n_column;
-    int64_t held = 0, row;
+    int64_t held = 0;
 
     while (held < table->n_row && isfinite(em_derived_value(derived, table->value + held * n)))
         held++;
-    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    const int64_t row = em_table_first_row(table, held);
     return row < 0
                ? EM_OK
                : em_fail(EM_EDATA,
@@ -168,11 +168,10 @@ static em_status find_coding(em_derived *derived, const em_table *table, double 
 em_status em_derived_find(em_derived *derived, const em_table *table)
 {
     double *work = NULL;
-    em_status status = EM_OK;
 
     if (em_derived_coding_size(derived) == 0)
         return EM_OK;
-    status = em_allocate_doubles(2 * table->n_row, &work);
+    em_status status = em_allocate_doubles(2 * table->n_row, &work);
     if (!status)
         status =
             em_allocate(em_derived_coding_size(derived), sizeof *derived->coding, &derived->coding);

@@ -245,7 +245,6 @@ static em_status receive(em_parallel_lines *input, int64_t *order)
 {
     notice next;
     char *room = NULL;
-    em_status status = EM_OK;
 
     if (input->ended)
         return EM_OK;
@@ -253,7 +252,7 @@ static em_status receive(em_parallel_lines *input, int64_t *order)
     input->ended = next.length < 0;
     if (input->ended)
         return EM_OK;
-    status = em_lines_block(input->lines, next.length, next.number, &room);
+    const em_status status = em_lines_block(input->lines, next.length, next.number, &room);
     em_receive(0, next.length, room);
     *order = next.order;
     return status;

@@ -26,7 +26,6 @@ static bool chooses(const em_table_options *options)
 static em_status choose(const em_table_options *options, em_table **table)
 {
     em_choice *choice = NULL;
-    em_status status = EM_OK;
 
     if ((*table)->column && (options->formula || options->factors.count > 0 || options->levels))
         return em_fail(EM_ECONFIG, "model.%s: found sparse data, %s, expected a table of columns",
@@ -36,7 +35,7 @@ static em_status choose(const em_table_options *options, em_table **table)
                        (*table)->path);
     if (!chooses(options) || ((*table)->column && em_choice_count(options) > 0))
         return EM_OK;
-    status = em_agree_first(em_choice_make(options, *table, &choice), 0);
+    em_status status = em_agree_first(em_choice_make(options, *table, &choice), 0);
     if (!status && choice)
         status = em_choice_apply(choice, table);
     em_choice_destroy(&choice);

@@ -115,10 +115,9 @@ static em_status choose(const em_table_options *options, reading *r)
 {
     em_table *table = r->table;
     int64_t to = 0;
-    em_status status = EM_OK;
 
     r->form.n_column = table->n_column;
-    status = em_table_name_columns(table);
+    em_status status = em_table_name_columns(table);
     status = status ? status : em_choice_make(options, table, &r->form.choice);
     if (status || !r->form.choice)
         return status;

@@ -95,7 +95,7 @@ int64_t em_table_row(const em_table *table, int64_t i)
 
 int64_t em_table_first_row(const em_table *table, int64_t held)
 {
-    double row = held < 0 ? INFINITY : (double)em_table_row(table, held); /* below 2^53 */
+    double row = held < table->n_row ? (double)em_table_row(table, held) : INFINITY; /* < 2^53 */
 
     em_world_smallest(1, &row);
     return isinf(row) ? -1 : (int64_t)row;
@@ -178,13 +178,13 @@ static em_status fail(const em_table *table, int64_t row, const char *what, doub
 
 em_status em_table_check_counts(const em_table *table)
 {
-    int64_t held = 0, row;
+    int64_t held = 0;
     const double *exposure = table->beside[EM_BESIDE_EXPOSURE];
 
     while (held < table->n_row && is_count(table->response[held]) &&
            (!exposure || exposure[held] > 0))
         held++;
-    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    const int64_t row = em_table_first_row(table, held);
     if (row < 0)
         return EM_OK;
     const double y = em_table_number(table, row, table->response);

@@ -88,8 +88,8 @@ static inline int64_t em_table_first_value(const em_table *table, int64_t i)
     return table->column ? table->start[i] : i * table->n_column;
 }
 
-/* The smallest index in the whole table of the held rows that the ranks pass; -1: this rank passes
- * none. Returns -1 if no rank passes one. Collective. */
+/* The smallest index in the whole table of the held rows that the ranks pass; n_row: this rank
+ * passes none. Returns -1 if no rank passes one. Collective. */
 int64_t em_table_first_row(const em_table *table, int64_t held);
 
 /* The line of the file on which a row stands; rows of an HDF5 dataset count from 1. All ranks pass

@@ -367,13 +367,12 @@ static em_status read_like(em_text_corpus *corpus)
     const char *like = corpus->options->like;
     em_numbers *numbers = NULL;
     char **name = NULL;
-    int64_t n = 0;
     em_status status = em_numbers_open(like, EM_NUMBERS_PLACE, &numbers);
 
     status = status ? status : em_numbers_names(numbers, &name);
     if (!status && (!name || em_numbers_form_of(numbers).n_entry < 0))
         status = em_fail(EM_EDATA, "%s: found no words, expected a corpus with a vocabulary", like);
-    n = status ? 0 : em_numbers_form_of(numbers).n_column;
+    const int64_t n = status ? 0 : em_numbers_form_of(numbers).n_column;
     status = status ? status : em_vocabulary_create(&corpus->term);
     status = status ? status : em_vocabulary_create(&corpus->phrase);
     for (int64_t j = 0; !status && j < n; j++)

@@ -48,12 +48,11 @@ int64_t em_vocabulary_find(const em_vocabulary *v, const char *text, size_t leng
 static em_status append(em_vocabulary *v, const char *text, size_t length)
 {
     const int64_t end = v->text_used + (int64_t)length + 1;
-    em_status status;
 
     if (v->n_word == MOST_WORDS)
         return em_fail(EM_EDATA, "found %d or more different words, expected at most %d",
                        MOST_WORDS + 1, MOST_WORDS);
-    status =
+    em_status status =
         em_array_reserve(&v->word, &v->word_capacity, v->n_word, v->n_word + 1, sizeof *v->word);
     status = status ? status : em_array_reserve(&v->text, &v->text_capacity, v->text_used, end, 1);
     if (status)

@@ -324,11 +324,10 @@ static em_status shrink(hid_t file, const char *path, em_dataset dataset, int64_
 
 em_status em_draws_shrink(const em_draws *draws, hid_t file)
 {
-    em_status status = EM_OK;
 
     if (draws->n_kept == draws->n_draw)
         return EM_OK;
-    status = shrink(file, draws->draw_path, (em_dataset){.n_axes = 1}, draws->n_kept);
+    em_status status = shrink(file, draws->draw_path, (em_dataset){.n_axes = 1}, draws->n_kept);
     for (int64_t i = 0; i < draws->n_series && !status; i++)
         status = shrink(file, draws->series[i].path, draws->series[i].dataset, draws->n_kept);
     return status;

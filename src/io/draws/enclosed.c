@@ -143,13 +143,12 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
     const int64_t length =
         H5Iget_type(dataset) == H5I_DATASET ? em_attribute_read_int(dataset, length_name, -1) : -1;
     int descriptor = -1;
-    em_status status = EM_OK;
 
     if (length < 0 || !is_enclosed(dataset, length) || (double)length > file->bytes)
         return em_fail(EM_EDATA, "%s: %s/%s is damaged, or was not written by emass", file->path,
                        group, dataset_name);
     unlink(to);
-    status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
+    em_status status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
     status = status ? status : copy_rows(dataset, length, to, descriptor);
     em_file_close(descriptor);
     if (status)

@@ -234,10 +234,10 @@ em_status em_writer_flush(em_writer *writer)
 /* Completes the file on one rank alone: truncates the draws and sets the attribute. Local. */
 static em_status mark_complete(const em_writer *writer)
 {
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file;
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
 
     set_format(access);
-    file = H5Fopen(writer->path, H5F_ACC_RDWR, access);
+    hid_t file = H5Fopen(writer->path, H5F_ACC_RDWR, access);
     em_status status = file < 0 ? file_failure(writer->path, "open again")
                                 : em_fault_file("hdf5-open", writer->path);
     for (int i = 0; i < writer->n_group && !status; i++)

@@ -129,11 +129,10 @@ bool em_h5_may_be(const char *path)
     static const char signature[8] = "\211HDF\r\n\032\n", zeros[8] = "";
     char first[8] = "?";
     int descriptor;
-    bool likely;
 
     if (em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor))
         return false;
-    likely =
+    const bool likely =
         pread(descriptor, first, sizeof first, 0) == sizeof first &&
         (memcmp(first, signature, sizeof first) == 0 || memcmp(first, zeros, sizeof first) == 0);
     close(descriptor);

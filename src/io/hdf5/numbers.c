@@ -334,14 +334,13 @@ em_numbers_form em_numbers_form_of(const em_numbers *n)
 em_status em_numbers_names(const em_numbers *n, char ***name)
 {
     char *text = NULL, one[EM_WIDEST_NAME + 1];
-    em_status status = EM_OK;
 
     *name = NULL;
     if (n->name < 0)
         return EM_OK;
     hid_t type = H5Dget_type(n->name);
     const size_t width = H5Tget_size(type);
-    status = em_allocate(n->form.n_column, width, &text);
+    em_status status = em_allocate(n->form.n_column, width, &text);
     status = status ? status : em_allocate(n->form.n_column, sizeof **name, name);
     if (!status)
         status = em_h5_check_read(H5Dread(n->name, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text),
@@ -373,12 +372,11 @@ em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t fir
                           void *out)
 {
     hid_t space, memory;
-    em_status status;
 
     if (count == 0)
         return EM_OK;
     select_rows(n->part[part], first, count, &space, &memory);
-    status =
+    const em_status status =
         em_h5_check_read(H5Dread(n->part[part], memory_type(part), memory, space, H5P_DEFAULT, out),
                          n->part[part], "unreadable content");
     em_h5_close_all(&space, &memory);

@@ -71,11 +71,10 @@ static em_status expand_temper(em_yaml *yaml)
 {
     const em_yaml_entry *entry = em_yaml_find(yaml, "temper");
     char *place = NULL, *text = NULL;
-    em_status status = EM_OK;
 
     if (!entry || entry->value.kind != EM_VALUE_SCALAR || em_yaml_find(yaml, "temper.when"))
         return EM_OK;
-    status = em_copy_text(entry->place, &place);
+    em_status status = em_copy_text(entry->place, &place);
     status = status ? status : em_copy_text(entry->value.text.value[0], &text);
     if (!status)
         status = em_yaml_put(yaml, place, "temper", "{}");

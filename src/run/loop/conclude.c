@@ -61,13 +61,12 @@ static em_status count_failures(em_engine *engine)
 {
     em_failed_evaluations *failed = &engine->report.failed_evaluations;
     const em_failures *failures = engine->model->failures;
-    em_status status = EM_OK;
 
     *failed = (em_failed_evaluations){.count = 0};
     if (!failures)
         return EM_OK;
     em_release(&engine->failed_evaluations);
-    status = em_count_chains(engine, failures->count, &failed->count);
+    em_status status = em_count_chains(engine, failures->count, &failed->count);
     status = status ? status : em_count_chains(engine, failures->evaluations, &failed->total);
     snprintf(failed->first, sizeof failed->first, "%s", failures->first);
     if (!status && failed->count > 0 && !engine->tempering) /* whose copies are on any rank */

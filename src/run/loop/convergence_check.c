@@ -58,14 +58,14 @@ static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
     em_modes now = {0}, before = {0};
     int64_t n_growing = 0;
     double r_hat = 0;
-    em_status status = EM_OK;
 
     *separate = false;
     if (!plan->until_done || !stop->separate_modes || engine->tempering || checks < 1 ||
         (checks & (checks - 1)) != 0 || (double)drawn < share * (double)stop->max_draws ||
         engine->report.convergence.met)
         return EM_OK;
-    status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done), &now, &n_growing);
+    em_status status =
+        em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done), &now, &n_growing);
     if (!status && em_modes_are_settled(&now))
         status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done) / 2, &before,
                                        &n_growing);
@@ -89,7 +89,6 @@ static em_status check_length(em_engine *engine, int64_t done, bool *may_end)
                          (double)engine->config->run.chains;
     int64_t sampling = 0;
     double warmup = 0;
-    em_status status = EM_OK;
 
     *may_end = !engine->plan.until_done || engine->tempering || stop->r_hat > 0 || stop->ess > 0 ||
                drawn >= enough;
@@ -100,7 +99,7 @@ static em_status check_length(em_engine *engine, int64_t done, bool *may_end)
         const int64_t n = em_adapt_learned(adapt).n_phase;
         warmup += n > 0 ? em_adapt_learned(adapt).phase[n - 1].gradients : 0;
     }
-    status = em_count_chains(engine, engine->gradients, &sampling);
+    const em_status status = em_count_chains(engine, engine->gradients, &sampling);
     *may_end = (double)sampling >= times_warmup * warmup;
     return status;
 }

@@ -125,11 +125,10 @@ em_status em_engine_put_prior(em_engine *engine)
 {
     const int64_t n_draw = engine->config->output.prior_draws;
     drawing d = {.engine = engine};
-    em_status status = EM_OK;
 
     if (n_draw == 0)
         return EM_OK;
-    status = add_groups(&d);
+    em_status status = add_groups(&d);
     status = status ? status : allocate_batch(&d);
     for (int64_t first = 0; !status && first < n_draw; first += d.n_step) {
         const int64_t n = n_draw - first < d.n_step ? n_draw - first : d.n_step;

@@ -37,12 +37,12 @@ em_status em_check_ranks_have_one_data(const em_model *model)
 static em_status find_stray(const em_engine *engine, int64_t *stray)
 {
     const em_block *block = engine->block;
-    uint64_t *hash = NULL, *first;
+    uint64_t *hash = NULL;
     em_status status = em_agree(em_allocate(2 * block->n_chain, sizeof *hash, &hash));
 
     if (status)
         return status;
-    first = hash + block->n_chain;
+    uint64_t *first = hash + block->n_chain;
 
     for (int64_t c = 0; c < block->n_chain; c++)
         hash[c] = first[c] =

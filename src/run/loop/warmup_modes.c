@@ -122,12 +122,11 @@ static em_status find_missed(const em_warmup_draws *draws, em_mode_search *searc
 em_status em_warmup_draws_find_modes(const em_warmup_draws *draws, em_mode_search *search,
                                      em_posterior *posterior, em_warmup_modes *out)
 {
-    em_status status = EM_OK;
 
     *out = (em_warmup_modes){.log_mass = NAN};
     if (draws->count < 2)
         return EM_OK;
-    status = find_clusters(draws, &out->modes);
+    em_status status = find_clusters(draws, &out->modes);
     if (!status && search && draws->dim == draws->width)
         status = find_missed(draws, search, posterior, &out->log_mass);
     return status;
@@ -139,12 +138,11 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, const em_noncent
     const int64_t n = draws->width, first = draws->count / 2, size = 2 * n;
     const double total = (double)(em_grid_n_chain(draws->grid) * (draws->count - first));
     double *own = NULL, *sum = NULL, *x = NULL;
-    em_status status = EM_OK;
 
     *known = draws->dim == n && draws->count > 1;
     if (!*known)
         return EM_OK;
-    status = em_allocate(draws->n_local * size, sizeof *own, &own);
+    em_status status = em_allocate(draws->n_local * size, sizeof *own, &own);
     status = status ? status : em_allocate_all(EM_ARRAY(sum, size), EM_ARRAY(x, n));
     status = em_agree(status);
     for (int64_t c = 0; !status && c < draws->n_local; c++)

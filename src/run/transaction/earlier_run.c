@@ -379,7 +379,7 @@ static em_status read_draws(const em_output_transaction *t, em_restored *restore
 static em_status take_out(const em_output_transaction *t, em_restored *restored,
                           const existing_output *existing)
 {
-    const char *to = t->path[EM_FILE_NEW], *text, *colon;
+    const char *to = t->path[EM_FILE_NEW];
 
     if (!restored->finished || !existing->has_checkpoint)
         return EM_OK;
@@ -388,8 +388,8 @@ static em_status take_out(const em_output_transaction *t, em_restored *restored,
     restored->from_inside = !status;
     if (status != EM_EDATA)
         return status;
-    text = em_error_text();
-    colon = strstr(text, ": "); /* after the name of the file */
+    const char *text = em_error_text();
+    const char *colon = strstr(text, ": "); /* after the name of the file */
     snprintf(restored->damage, sizeof restored->damage, "the checkpoint in it: %s",
              colon ? colon + 2 : text);
     unlink(to);
