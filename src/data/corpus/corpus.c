@@ -251,7 +251,8 @@ em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64
     return status;
 }
 
-void em_corpus_drop_documents(em_corpus *corpus)
+/* Frees the documents of a corpus in memory; sizes and names remain. */
+static void drop_documents(em_corpus *corpus)
 {
     em_release_all(&corpus->start, &corpus->word, &corpus->count);
     em_corpus_stream_close(&corpus->stream);
@@ -265,7 +266,7 @@ void em_corpus_destroy(em_corpus **out)
         return;
     em_release_texts(corpus->n_word, &corpus->name);
     em_release(&corpus->path);
-    em_corpus_drop_documents(corpus);
+    drop_documents(corpus);
     em_release(out);
 }
 
@@ -325,7 +326,7 @@ em_status em_corpus_each_once(em_corpus *corpus, em_corpus_see *see, void *to)
 {
     const em_status status = see_each(corpus, true, see, to);
 
-    em_corpus_drop_documents(corpus);
+    drop_documents(corpus);
     return status;
 }
 

@@ -95,9 +95,6 @@ typedef em_status em_corpus_see(void *to, int64_t d, em_document of);
 em_status em_corpus_open(const em_corpus_options *options, int64_t n_word, em_corpus_see *see,
                          void *to, em_corpus **out);
 
-/* Frees the documents of a corpus in memory; sizes and names remain. Local. */
-void em_corpus_drop_documents(em_corpus *corpus);
-
 /* Calls `see` as em_corpus_each does, and frees the documents of a corpus in memory meanwhile.
  * Sizes and names remain. Local. Errors: those of em_corpus_each. */
 em_status em_corpus_each_once(em_corpus *corpus, em_corpus_see *see, void *to);

@@ -14,8 +14,8 @@
 
 enum { SLAB_NUMBERS = 1 << 17 }; /* 1 MiB at a time */
 
-/* The range of rows that is being read. */
-typedef struct slab {
+/* A table of which a range of rows is being read. */
+struct em_rows_source {
     em_numbers *numbers;
     em_numbers_form form;
     em_table *table;
@@ -25,9 +25,9 @@ typedef struct slab {
     int64_t *start, *column;
     double *response;
     int64_t column_capacity;
-} slab;
+};
 
-static em_status check_finite(const slab *s, int64_t row, int64_t column, double value)
+static em_status check_finite(const em_rows_source *s, int64_t row, int64_t column, double value)
 {
     return isfinite(value) || s->chosen
                ? EM_OK
@@ -36,21 +36,18 @@ static em_status check_finite(const slab *s, int64_t row, int64_t column, double
 }
 
 /* Reads directly into the table, which has memory for all rows. */
-static em_status read_dense(slab *s, int64_t count)
+static em_status read_dense(em_rows_source *s, int64_t count)
 {
     double *to = s->table->value + s->table->n_value;
     em_status status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->row, count, to);
 
-    if (!status) {
-        for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
-            if (!isfinite(to[i]))
-                status =
-                    check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, to[i]);
-    }
+    for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
+        if (!isfinite(to[i]))
+            status = check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, to[i]);
     return status ? status : em_table_end_rows(s->table, s->row + 1, count);
 }
 
-static em_status fail_sparse(const slab *s, int64_t row, const char *found)
+static em_status fail_sparse(const em_rows_source *s, int64_t row, const char *found)
 {
     return em_fail(EM_EDATA, "%s:%lld: found %s, expected ascending ones within the table",
                    s->table->path, (long long)row + 1, found);
@@ -58,7 +55,7 @@ static em_status fail_sparse(const slab *s, int64_t row, const char *found)
 
 /* What is wrong with the starts of the entries of row i and of the next row; NULL: nothing. All
  * entries of the file are between the start of the first row and the end of the last. */
-static const char *objection_to_starts(const slab *s, int64_t i)
+static const char *objection_to_starts(const em_rows_source *s, int64_t i)
 {
     const int64_t row = s->row + i, first = s->start[i], end = s->start[i + 1];
 
@@ -102,7 +99,7 @@ static em_status sort_entries(int64_t n, int64_t *column, double *value)
 
 /* Appends the entries of row i. Zeros that AnnData stores are left out, because sparse rows hold no
  * zeros. */
-static em_status push_entries(const slab *s, int64_t i, double *value)
+static em_status push_entries(const em_rows_source *s, int64_t i, double *value)
 {
     const int64_t first = s->start[i] - s->start[0], end = s->start[i + 1] - s->start[0];
     const bool foreign = em_numbers_index_of(s->numbers, false) != NULL;
@@ -129,7 +126,7 @@ static em_status push_entries(const slab *s, int64_t i, double *value)
 /* Reads at most *count rows, and sets *count to those that it has read: fewer if they have many
  * entries. Rows before the first one with wrong starts are read first, because one of them may have
  * another error: the first error of the file is reported on any number of ranks. */
-static em_status read_sparse(slab *s, int64_t *count)
+static em_status read_sparse(em_rows_source *s, int64_t *count)
 {
     const char *found = NULL;
     double *value = NULL;
@@ -158,7 +155,7 @@ static em_status read_sparse(slab *s, int64_t *count)
     return !status && found ? fail_sparse(s, s->row + sound, found) : status;
 }
 
-static em_status read_response(const slab *s, int64_t count, double *response)
+static em_status read_response(const em_rows_source *s, int64_t count, double *response)
 {
     em_status status = em_numbers_read(s->numbers, EM_NUMBERS_RESPONSE, s->row, count, response);
 
@@ -178,7 +175,7 @@ static int64_t step_of(const em_numbers_form *form)
     return width < SLAB_NUMBERS ? SLAB_NUMBERS / width : 1;
 }
 
-static em_status read_slabs(slab *s)
+static em_status read_slabs(em_rows_source *s)
 {
     const bool sparse = s->form.n_entry >= 0;
     const int64_t step = step_of(&s->form);
@@ -195,7 +192,7 @@ static em_status read_slabs(slab *s)
     return status;
 }
 
-static em_status open_slab(const char *path, const char *place, slab *s)
+static em_status open_slab(const char *path, const char *place, em_rows_source *s)
 {
     em_status status = em_numbers_open(path, place, &s->numbers);
 
@@ -206,13 +203,13 @@ static em_status open_slab(const char *path, const char *place, slab *s)
     return status ? status : em_allocate_doubles(step_of(&s->form), &s->response);
 }
 
-static void close_slab(slab *s)
+static void close_slab(em_rows_source *s)
 {
     em_numbers_close(&s->numbers);
     em_release_all(&s->start, &s->column, &s->response);
 }
 
-static em_status prepare(slab *s)
+static em_status prepare(em_rows_source *s)
 {
     em_table *table = s->table;
     const int64_t n = s->end - s->row;
@@ -286,7 +283,7 @@ em_status em_read_column_names(const em_numbers *numbers, const char *path, bool
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool dense_names,
                        em_table *table, uint64_t *hash)
 {
-    slab s = {.table = table, .chosen = chosen, .most = INT64_MAX};
+    em_rows_source s = {.table = table, .chosen = chosen, .most = INT64_MAX};
     em_status status = em_agree_first(open_slab(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &s), 0);
 
     if (!status) {
@@ -307,15 +304,11 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool de
 
 /* ---------------------------------------------------------------- some rows at a time */
 
-struct em_rows_source {
-    slab slab;
-};
-
 em_status em_rows_source_open(const char *path, em_rows_source **out)
 {
     em_status status = em_allocate(1, sizeof **out, out);
 
-    status = status ? status : open_slab(path, EM_NUMBERS_PLACE, &(*out)->slab);
+    status = status ? status : open_slab(path, EM_NUMBERS_PLACE, *out);
     if (status)
         em_rows_source_close(out);
     return status;
@@ -324,20 +317,18 @@ em_status em_rows_source_open(const char *path, em_rows_source **out)
 void em_rows_source_close(em_rows_source **source)
 {
     if (*source)
-        close_slab(&(*source)->slab);
+        close_slab(*source);
     em_release(source);
 }
 
 const em_numbers *em_rows_source_numbers(const em_rows_source *source)
 {
-    return source->slab.numbers;
+    return source->numbers;
 }
 
-em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t most, int64_t *count,
+em_status em_rows_source_read(em_rows_source *s, int64_t first, int64_t most, int64_t *count,
                               em_table *table)
 {
-    slab *s = &source->slab;
-
     s->table = table;
     s->row = first;
     s->end = first + *count;
