@@ -3,8 +3,6 @@
  * has `sweeps` updates. */
 #include "sampler/gibbs.h"
 
-#include "base/memory.h"
-
 extern const em_sampler_ops em_gibbs;
 
 const em_field em_gibbs_fields[] = {
@@ -14,33 +12,9 @@ const em_field em_gibbs_fields[] = {
 
 const em_stat em_gibbs_stats[] = {EM_STAT_LP, EM_STAT_COUNT};
 
-typedef struct gibbs_sampler {
-    em_sampler base;
-    const em_gibbs_options *options;
-} gibbs_sampler;
-
-em_status em_gibbs_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
-{
-    gibbs_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
-
-    (void)n_chain, (void)dim;
-    *out = NULL;
-    if (status)
-        return status;
-    *s = (gibbs_sampler){{&em_gibbs}, options};
-    *out = &s->base;
-    return EM_OK;
-}
-
-void em_gibbs_destroy(em_sampler *base)
-{
-    em_release(&base);
-}
-
 em_status em_gibbs_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    const int64_t sweeps = ((const gibbs_sampler *)base)->options->sweeps;
+    const int64_t sweeps = ((const em_gibbs_options *)base->options)->sweeps;
     em_update update = {.n_chain = block->n_chain,
                         .stride = block->stride,
                         .chain = block->chain,

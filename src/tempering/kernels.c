@@ -16,7 +16,8 @@ static em_status create_kernel(em_tempering *t, em_copy_kernel *kernel)
     if (!status && parameters)
         status = em_block_create(t->first_copy, 1, dim, 0, &kernel->block);
     return status ? status
-                  : kernel->task->ops->create(kernel->task->options, 1, dim, &kernel->sampler);
+                  : em_sampler_create(kernel->task->ops, kernel->task->options, 1, dim,
+                                      &kernel->sampler);
 }
 
 em_status em_copy_kernels_create(em_tempering *t)
@@ -34,8 +35,7 @@ void em_copy_kernels_destroy(em_tempering *t)
 {
     for (int i = 0; i < t->n_kernel; i++) {
         em_copy_kernel *kernel = &t->kernel[i];
-        if (kernel->sampler)
-            kernel->sampler->ops->destroy(kernel->sampler);
+        em_sampler_destroy(&kernel->sampler);
         if (kernel->block) {
             em_block_destroy(&kernel->block);
             em_posterior_destroy(&kernel->posterior);

@@ -93,7 +93,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     require(config->model->create(config->model_options, &context, &model));
     require(em_posterior_create(model, grid, n_chain, &posterior));
     require(em_block_create(0, n_chain, DIM, 0, &block));
-    require(config->sampler->create(config->sampler_options, n_chain, DIM, &sampler));
+    require(em_sampler_create(config->sampler, config->sampler_options, n_chain, DIM, &sampler));
     require(em_adapt_create(&config->mass, config->sampler, config->sampler_options, grid, DIM,
                             warmup, seed, &adapt));
     precision_of(posterior, a);
@@ -120,7 +120,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
         }
     }
     em_adapt_destroy(&adapt);
-    sampler->ops->destroy(sampler);
+    em_sampler_destroy(&sampler);
     em_block_destroy(&block);
     em_posterior_destroy(&posterior);
     config->model->destroy(model);

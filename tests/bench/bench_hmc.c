@@ -37,8 +37,8 @@ static void open_bench(const char *yaml, int64_t n_chain, em_structure structure
     require(b->config->model->create(b->config->model_options, &context, &b->model));
     require(em_posterior_create(b->model, grid, n_chain, &b->posterior));
     require(em_block_create(0, n_chain, b->model->dim, 0, &b->block));
-    require(b->config->sampler->create(b->config->sampler_options, n_chain, b->model->dim,
-                                       &b->sampler));
+    require(em_sampler_create(b->config->sampler, b->config->sampler_options, n_chain,
+                              b->model->dim, &b->sampler));
     require(em_mass_identity(structure, b->model->dim, &b->mass));
     for (int64_t c = 0; c < n_chain; c++) {
         b->masses[c] = b->mass;
@@ -49,7 +49,7 @@ static void open_bench(const char *yaml, int64_t n_chain, em_structure structure
 
 static void close_bench(bench *b)
 {
-    b->sampler->ops->destroy(b->sampler);
+    em_sampler_destroy(&b->sampler);
     em_mass_destroy(&b->mass);
     em_block_destroy(&b->block);
     em_posterior_destroy(&b->posterior);

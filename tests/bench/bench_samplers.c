@@ -81,9 +81,8 @@ static double time_kernel(const char *sampler)
     const em_sampler_ops *ops = config->sampler;
     const void *options = config->sampler_options;
     require(em_posterior_create(&model, grid, N_CHAIN, &posterior));
-    require(
-        em_block_create(0, N_CHAIN, DIM, ops->n_extra ? ops->n_extra(options, DIM) : 0, &b.block));
-    require(ops->create(options, N_CHAIN, DIM, &b.sampler));
+    require(em_block_create(0, N_CHAIN, DIM, em_sampler_n_extra(ops, options, DIM), &b.block));
+    require(em_sampler_create(ops, options, N_CHAIN, DIM, &b.sampler));
     require(em_mass_identity(EM_MASS_DIAG, DIM, &mass));
     for (int64_t c = 0; c < N_CHAIN; c++) {
         masses[c] = mass;
@@ -96,7 +95,7 @@ static double time_kernel(const char *sampler)
     if (ops->refresh)
         require(ops->refresh(b.sampler, &b.context, b.block));
     seconds = seconds_per_call(iterate, &b) / (STEPS * N_CHAIN);
-    ops->destroy(b.sampler);
+    em_sampler_destroy(&b.sampler);
     em_mass_destroy(&mass);
     em_block_destroy(&b.block);
     em_posterior_destroy(&posterior);

@@ -60,8 +60,8 @@ static void open_engine(const char *sections, enum noise noise, uint64_t seed, e
     e->model = noisy_model_of(&law, 0);
     set_noise(&e->model, &root);
     em_posterior_create(&e->model.law.base, grid, N_CHAIN, &e->posterior);
-    em_block_create(0, N_CHAIN, DIM, ops->n_extra ? ops->n_extra(options, DIM) : 0, &e->block);
-    ops->create(options, N_CHAIN, DIM, &e->sampler);
+    em_block_create(0, N_CHAIN, DIM, em_sampler_n_extra(ops, options, DIM), &e->block);
+    em_sampler_create(ops, options, N_CHAIN, DIM, &e->sampler);
     ck_assert_int_eq(em_adapt_create(&e->config->mass, ops, options, grid, DIM,
                                      e->config->run.warmup, seed, &e->adapt),
                      EM_OK);
@@ -90,7 +90,7 @@ static void check_refused(const char *sections)
 static void close_engine(engine *e)
 {
     em_adapt_destroy(&e->adapt);
-    e->sampler->ops->destroy(e->sampler);
+    em_sampler_destroy(&e->sampler);
     em_block_destroy(&e->block);
     em_posterior_destroy(&e->posterior);
     em_config_destroy(&e->config);

@@ -405,7 +405,7 @@ START_TEST(bad_matrices_are_refused)
         em_config *config;
         em_sampler *sampler = NULL;
         const kernel_run run = configured(bad[i], NULL, NULL, 1, &config);
-        ck_assert_int_eq(run.ops->create(run.options, 1, 2, &sampler), EM_ECONFIG);
+        ck_assert_int_eq(em_sampler_create(run.ops, run.options, 1, 2, &sampler), EM_ECONFIG);
         em_config_destroy(&config);
     }
 }

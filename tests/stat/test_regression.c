@@ -142,7 +142,7 @@ static void sample(const long_run *run, em_model *model, uint64_t seed, double *
     ck_assert_int_eq(em_mass_identity(EM_MASS_DIAG, 2, &mass), EM_OK);
     ck_assert_int_eq(em_posterior_create(model, grid, N_CHAIN, &posterior), EM_OK);
     ck_assert_int_eq(em_block_create(0, N_CHAIN, 2, 0, &block), EM_OK);
-    ck_assert_int_eq(em_hmc.create(options, N_CHAIN, 2, &sampler), EM_OK);
+    ck_assert_int_eq(em_sampler_create(&em_hmc, options, N_CHAIN, 2, &sampler), EM_OK);
     for (int64_t c = 0; c < N_CHAIN; c++) {
         masses[c] = mass;
         steps[c] = run->step_size;
@@ -160,7 +160,7 @@ static void sample(const long_run *run, em_model *model, uint64_t seed, double *
                 draw[(k * N_CHAIN + c) * N_DRAW + t - N_WARMUP] =
                     block->theta[c * block->stride + k];
     }
-    em_hmc.destroy(sampler);
+    em_sampler_destroy(&sampler);
     em_block_destroy(&block);
     em_posterior_destroy(&posterior);
     em_mass_destroy(&mass);

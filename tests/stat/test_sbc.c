@@ -49,7 +49,8 @@ static void run_chains(em_posterior *posterior, double step_size, uint64_t seed,
                                                                            : f->fallback,
                                     options),
                          EM_OK);
-    ck_assert_int_eq(em_hmc.create(options, block->n_chain, block->dim, &sampler), EM_OK);
+    ck_assert_int_eq(em_sampler_create(&em_hmc, options, block->n_chain, block->dim, &sampler),
+                     EM_OK);
     for (int64_t c = 0; c < block->n_chain; c++) {
         masses[c] = mass;
         steps[c] = step_size;
@@ -65,7 +66,7 @@ static void run_chains(em_posterior *posterior, double step_size, uint64_t seed,
                                                         .iteration = first + t},
                                      block),
                          EM_OK);
-    em_hmc.destroy(sampler);
+    em_sampler_destroy(&sampler);
     em_mass_destroy(&mass);
     em_field_release(em_hmc.fields, options);
     free(options);

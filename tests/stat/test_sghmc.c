@@ -448,11 +448,11 @@ START_TEST(bad_options_are_refused)
     em_config *config;
 
     kernel_run run = configured("name: sghmc, friction_matrix: [1, 2]", NULL, NULL, 1, &config);
-    ck_assert_int_eq(run.ops->create(run.options, 1, DIM, &sampler), EM_ECONFIG);
+    ck_assert_int_eq(em_sampler_create(run.ops, run.options, 1, DIM, &sampler), EM_ECONFIG);
     em_config_destroy(&config);
     run = configured("name: sghmc, integrator: euler, refresh_momentum: true", NULL, NULL, 1,
                      &config);
-    ck_assert_int_eq(run.ops->create(run.options, 1, DIM, &sampler), EM_ECONFIG);
+    ck_assert_int_eq(em_sampler_create(run.ops, run.options, 1, DIM, &sampler), EM_ECONFIG);
     em_config_destroy(&config);
 }
 END_TEST

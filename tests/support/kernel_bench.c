@@ -39,13 +39,13 @@ em_step_context bench_context(const kernel_bench *b, int64_t iteration)
 
 void bench_open(em_model *model, em_grid *grid, const kernel_run *run, kernel_bench *b)
 {
-    const int64_t n_extra = run->ops->n_extra ? run->ops->n_extra(run->options, model->dim) : 0;
+    const int64_t n_extra = em_sampler_n_extra(run->ops, run->options, model->dim);
 
     memset(b, 0, sizeof *b);
     b->run = run;
     em_posterior_create(model, grid, N_CHAIN, &b->posterior);
     em_block_create(0, N_CHAIN, model->dim, n_extra, &b->block);
-    run->ops->create(run->options, N_CHAIN, model->dim, &b->sampler);
+    em_sampler_create(run->ops, run->options, N_CHAIN, model->dim, &b->sampler);
     for (int64_t c = 0; c < N_CHAIN; c++) {
         b->mass[c] = run->mass;
         b->noise[c] = run->noise;
@@ -70,7 +70,7 @@ void bench_start(kernel_bench *b)
 
 void bench_close(kernel_bench *b)
 {
-    b->run->ops->destroy(b->sampler);
+    em_sampler_destroy(&b->sampler);
     em_block_destroy(&b->block);
     em_posterior_destroy(&b->posterior);
 }

@@ -73,7 +73,7 @@ static em_status make_sampler(const em_checked *check, int i, int64_t n)
     const em_kernel_options *kernel = &config->kernel[i];
     const em_parameters *moved = em_sampler_parameters(config, check->model, i);
     const int64_t dim = moved ? moved->count : check->model->dim;
-    const int64_t n_extra = kernel->ops->n_extra ? kernel->ops->n_extra(kernel->options, dim) : 0;
+    const int64_t n_extra = em_sampler_n_extra(kernel->ops, kernel->options, dim);
     em_posterior *part = NULL;
     em_block *block = NULL;
     em_sampler *sampler = NULL;
@@ -90,9 +90,8 @@ static em_status make_sampler(const em_checked *check, int i, int64_t n)
         status = em_allocate(n * n_extra, sizeof(double), &extra);
     em_block_destroy(&block);
     em_release(&extra);
-    status = status ? status : kernel->ops->create(kernel->options, n, dim, &sampler);
-    if (sampler)
-        kernel->ops->destroy(sampler);
+    status = status ? status : em_sampler_create(kernel->ops, kernel->options, n, dim, &sampler);
+    em_sampler_destroy(&sampler);
     return status;
 }
 

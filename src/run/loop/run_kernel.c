@@ -20,7 +20,7 @@ bool em_kernel_is_exact(const em_kernel *kernel)
 
 static int64_t extra_of(const em_kernel_options *options, int64_t dim)
 {
-    return options->ops->n_extra ? options->ops->n_extra(options->options, dim) : 0;
+    return em_sampler_n_extra(options->ops, options->options, dim);
 }
 
 static uint64_t seed_of(const em_config *config, int i)
@@ -51,7 +51,9 @@ static em_status create_kernel(em_engine *engine, int i)
     else if (!status)
         kernel->block = engine->block;
     status = status ? status : em_allocate(n_chain, sizeof(double), &kernel->step_size);
-    return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
+    return status
+               ? status
+               : em_sampler_create(options->ops, options->options, n_chain, dim, &kernel->sampler);
 }
 
 /* Creates the blocks of a tempered run. The first has the state of the ladders. With several
@@ -118,8 +120,7 @@ void em_kernels_destroy(em_engine *engine)
     for (int i = 0; i < engine->n_kernel; i++) {
         em_kernel *kernel = &engine->kernel[i];
         em_adapt_destroy(&kernel->adapt);
-        if (kernel->sampler)
-            kernel->sampler->ops->destroy(kernel->sampler);
+        em_sampler_destroy(&kernel->sampler);
         em_release(&kernel->step_size);
         if (kernel->parameters) {
             em_block_destroy(&kernel->block);

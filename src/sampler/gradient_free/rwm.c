@@ -37,34 +37,22 @@ typedef struct rwm_sampler {
     double *accepted;       /* [n_chain] acceptance probabilities of an iteration, summed */
 } rwm_sampler;
 
-static void rwm_destroy(em_sampler *base)
+static void rwm_release(em_sampler *base)
 {
     rwm_sampler *s = (rwm_sampler *)base;
 
-    if (s) {
-        em_proposals_release(&s->proposals);
-        em_release(&s->accepted);
-    }
-    em_release(&s);
+    em_proposals_release(&s->proposals);
+    em_release(&s->accepted);
 }
 
-static em_status rwm_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status rwm_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const int64_t given = ((const rwm_options *)options)->steps;
-    rwm_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
+    const int64_t given = ((const rwm_options *)base->options)->steps;
+    rwm_sampler *s = (rwm_sampler *)base;
 
-    *out = NULL;
-    status = status ? status : em_proposals_create(n_chain, dim, &s->proposals);
-    status = status ? status : em_allocate(n_chain, sizeof(double), &s->accepted);
-    if (status) {
-        rwm_destroy((em_sampler *)s);
-        return status;
-    }
-    s->base.ops = &em_rwm;
     s->steps = given == INT64_MIN ? dim : given;
-    *out = &s->base;
-    return EM_OK;
+    const em_status status = em_proposals_create(n_chain, dim, &s->proposals);
+    return status ? status : em_allocate(n_chain, sizeof(double), &s->accepted);
 }
 
 /* Evaluates proposal `number` of the iteration from the position of each chain. */
@@ -128,11 +116,12 @@ const em_sampler_ops em_rwm = {
     .name = "rwm",
     .doc = "random-walk Metropolis with the pooled covariance: needs no gradient",
     .source = "Metropolis et al. 1953; Haario et al. 2001; Roberts, Gelman & Gilks 1997",
+    .size = sizeof(rwm_sampler),
     .options_size = sizeof(rwm_options),
     .fields = fields,
     .stats = em_proposals_stats,
-    .create = rwm_create,
-    .destroy = rwm_destroy,
+    .set_up = rwm_set_up,
+    .release = rwm_release,
     .step = rwm_step,
     .probe = rwm_probe,
     .without_gradient = true,

@@ -15,7 +15,6 @@
  * w is step_size, in standard deviations of the target. It needs no adaptation: an interval that is
  * ten times too wide takes three evaluations more.
  */
-#include "base/memory.h"
 #include "math/rng.h"
 #include "sampler/gradient_free/proposals.h"
 
@@ -57,32 +56,19 @@ typedef struct line {
     em_status status;
 } line;
 
-static void slice_destroy(em_sampler *base)
+static void slice_release(em_sampler *base)
 {
-    slice_sampler *s = (slice_sampler *)base;
-
-    if (s)
-        em_proposals_release(&s->proposals);
-    em_release(&s);
+    em_proposals_release(&((slice_sampler *)base)->proposals);
 }
 
-static em_status slice_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status slice_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const int64_t given = ((const slice_options *)options)->directions;
-    slice_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
+    const int64_t given = ((const slice_options *)base->options)->directions;
+    slice_sampler *s = (slice_sampler *)base;
 
     (void)n_chain;
-    *out = NULL;
-    status = status ? status : em_proposals_create(1, dim, &s->proposals);
-    if (status) {
-        slice_destroy((em_sampler *)s);
-        return status;
-    }
-    s->base.ops = &em_slice;
     s->directions = given == INT64_MIN ? dim : given;
-    *out = &s->base;
-    return EM_OK;
+    return em_proposals_create(1, dim, &s->proposals);
 }
 
 /* Sets direction number `number` since the beginning of the run. The `dim` directions of an
@@ -176,11 +162,12 @@ const em_sampler_ops em_slice = {
     .name = "slice",
     .doc = "slice sampling along pooled directions: needs no gradient, and no step size",
     .source = "Neal 2003, Figures 3 and 5",
+    .size = sizeof(slice_sampler),
     .options_size = sizeof(slice_options),
     .fields = fields,
     .stats = em_proposals_stats,
-    .create = slice_create,
-    .destroy = slice_destroy,
+    .set_up = slice_set_up,
+    .release = slice_release,
     .step = slice_step,
     .without_gradient = true,
 };

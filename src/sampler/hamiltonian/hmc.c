@@ -76,44 +76,30 @@ static bool hmc_has_time(const hmc_options *options)
     return options->leapfrog_steps == INT64_MIN;
 }
 
-static void hmc_destroy(em_sampler *base)
+static void hmc_release(em_sampler *base)
 {
     hmc_sampler *s = (hmc_sampler *)base;
 
-    if (s) {
-        em_points_release(&s->points);
-        em_release_all(&s->fresh, &s->initial_energy, &s->last_energy, &s->n_good, &s->step);
-        if (s->initial)
-            em_nuts.destroy(s->initial);
-    }
-    em_release(&s);
+    em_points_release(&s->points);
+    em_release_all(&s->fresh, &s->initial_energy, &s->last_energy, &s->n_good, &s->step);
+    em_sampler_destroy(&s->initial);
 }
 
-static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status hmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    hmc_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
+    hmc_sampler *s = (hmc_sampler *)base;
+    em_status status = em_points_create(n_chain, dim, &s->points);
 
-    *out = NULL;
-    status = status ? status : em_points_create(n_chain, dim, &s->points);
-    status = status ? status : em_allocate(n_chain * em_stride(dim), sizeof(double), &s->fresh);
-    status = status ? status : em_allocate(n_chain, sizeof(double), &s->initial_energy);
-    status = status ? status : em_allocate(n_chain, sizeof(double), &s->last_energy);
-    status = status ? status : em_allocate(n_chain, sizeof *s->n_good, &s->n_good);
-    status = status ? status : em_allocate(n_chain, sizeof(double), &s->step);
-    if (!status) {
-        s->base.ops = &em_hmc;
-        s->options = options;
-        if (hmc_has_time(s->options)) {
-            s->initial_options = (em_nuts_options){s->options->common, s->options->max_treedepth};
-            status = em_nuts.create(&s->initial_options, n_chain, dim, &s->initial);
-        }
-    }
-    if (status)
-        hmc_destroy((em_sampler *)s);
-    else
-        *out = &s->base;
-    return status;
+    s->options = base->options;
+    if (!status)
+        status =
+            em_allocate_all(EM_ARRAY(s->fresh, n_chain * em_stride(dim)),
+                            EM_ARRAY(s->initial_energy, n_chain), EM_ARRAY(s->last_energy, n_chain),
+                            EM_ARRAY(s->n_good, n_chain), EM_ARRAY(s->step, n_chain));
+    if (status || !hmc_has_time(s->options))
+        return status;
+    s->initial_options = (em_nuts_options){s->options->common, s->options->max_treedepth};
+    return em_sampler_create(&em_nuts, &s->initial_options, n_chain, dim, &s->initial);
 }
 
 /* Records, after `step` stages, the chains whose evaluations failed for the first time. The energy
@@ -276,11 +262,12 @@ const em_sampler_ops em_hmc = {
     .name = "hmc",
     .doc = "Hamiltonian Monte Carlo: Metropolis-Hastings, trajectories of learned length",
     .source = "Duane et al. 1987; Neal 2011; HMC-EM: Roychowdhury & Parthasarathy 2017, Alg. 1",
+    .size = sizeof(hmc_sampler),
     .options_size = sizeof(hmc_options),
     .fields = fields,
     .stats = stats,
-    .create = hmc_create,
-    .destroy = hmc_destroy,
+    .set_up = hmc_set_up,
+    .release = hmc_release,
     .step = hmc_step,
     .trajectory = hmc_kind_of_trajectory,
     .probe = hmc_probe,

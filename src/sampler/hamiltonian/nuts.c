@@ -1,7 +1,6 @@
 /* The No-U-Turn sampler with multinomial draws (Hoffman & Gelman 2014; Betancourt 2017), as in
  * Stan: the trees of sampler/hamiltonian/trees.h, whose leaves are leapfrog steps. */
 #include "sampler/hamiltonian/nuts.h"
-#include "base/memory.h"
 #include "sampler/hamiltonian/trees.h"
 
 static const em_field fields[] = {EM_SAMPLER_FIELDS_WITH("adapt", "0.8", "3"),
@@ -14,31 +13,17 @@ typedef struct nuts_sampler {
     em_trees trees;
 } nuts_sampler;
 
-static void nuts_destroy(em_sampler *base)
+static void nuts_release(em_sampler *base)
+{
+    em_trees_release(&((nuts_sampler *)base)->trees);
+}
+
+static em_status nuts_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     nuts_sampler *s = (nuts_sampler *)base;
 
-    if (s)
-        em_trees_release(&s->trees);
-    em_release(&s);
-}
-
-static em_status nuts_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
-{
-    nuts_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
-
-    *out = NULL;
-    if (!status) {
-        s->base.ops = &em_nuts;
-        s->options = options;
-        status = em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
-    }
-    if (status)
-        nuts_destroy((em_sampler *)s);
-    else
-        *out = &s->base;
-    return status;
+    s->options = base->options;
+    return em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
 }
 
 /* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
@@ -73,11 +58,12 @@ const em_sampler_ops em_nuts = {
     .name = "nuts",
     .doc = "No-U-Turn sampler: multinomial, with a trajectory that ends where it turns back",
     .source = "Hoffman & Gelman 2014; Betancourt 2017, arXiv:1701.02434, appendix A; Stan",
+    .size = sizeof(nuts_sampler),
     .options_size = sizeof(em_nuts_options),
     .fields = fields,
     .stats = em_tree_stats,
-    .create = nuts_create,
-    .destroy = nuts_destroy,
+    .set_up = nuts_set_up,
+    .release = nuts_release,
     .step = nuts_step,
     .trajectory = em_trees_trajectory,
     .probe = nuts_probe,

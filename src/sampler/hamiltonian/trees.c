@@ -51,13 +51,11 @@ em_status em_trees_create(int64_t n_chain, int64_t dim, int64_t depth, em_trees 
     status = status ? status : em_points_create(2 * n_chain, dim, &out->end);
     status = status ? status : em_points_create(n_chain, dim, &out->draw);
     status = status ? status : em_points_create(n_chain, dim, &out->candidate);
-    status = status ? status : em_allocate(n_chain, sizeof *out->tree, &out->tree);
-    status = status ? status : em_allocate(n_chain, sizeof *out->chain, &out->chain);
-    status = status ? status : em_allocate(n_chain, sizeof *out->mass, &out->mass);
-    status = status ? status : em_allocate(n_chain, sizeof *out->step, &out->step);
     if (!status)
-        status = em_allocate(n_chain * (1 + depth) * ROWS_PER_PIECE * stride, sizeof *out->rows,
-                             &out->rows);
+        status =
+            em_allocate_all(EM_ARRAY(out->tree, n_chain), EM_ARRAY(out->chain, n_chain),
+                            EM_ARRAY(out->mass, n_chain), EM_ARRAY(out->step, n_chain),
+                            EM_ARRAY(out->rows, n_chain * (1 + depth) * ROWS_PER_PIECE * stride));
     double *rows = out->rows;
     for (int64_t c = 0; !status && c < n_chain; c++) {
         lay_subtree(&out->tree[c].whole, stride, &rows);

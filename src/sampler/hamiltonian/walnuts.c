@@ -65,45 +65,25 @@ typedef struct walnuts_sampler {
 
 /* ---------------------------------------------------------------- set up */
 
-static void walnuts_destroy(em_sampler *base)
+static void walnuts_release(em_sampler *base)
 {
     walnuts_sampler *s = (walnuts_sampler *)base;
 
-    if (s) {
-        em_trees_release(&s->trees);
-        em_points_release(&s->from);
-        em_points_release(&s->to);
-        em_release_all(&s->way, &s->leap);
-    }
-    em_release(&s);
+    em_trees_release(&s->trees);
+    em_points_release(&s->from);
+    em_points_release(&s->to);
+    em_release_all(&s->way, &s->leap);
 }
 
-static em_status walnuts_allocate(walnuts_sampler *s, int64_t n_chain, int64_t dim)
+static em_status walnuts_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    em_status status = em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
+    walnuts_sampler *s = (walnuts_sampler *)base;
 
+    s->options = base->options;
+    em_status status = em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
     status = status ? status : em_points_create(n_chain, dim, &s->from);
     status = status ? status : em_points_create(n_chain, dim, &s->to);
-    status = status ? status : em_allocate(n_chain, sizeof *s->way, &s->way);
-    return status ? status : em_allocate(n_chain, sizeof *s->leap, &s->leap);
-}
-
-static em_status walnuts_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
-{
-    walnuts_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
-
-    *out = NULL;
-    if (!status) {
-        s->base.ops = &em_walnuts;
-        s->options = options;
-        status = walnuts_allocate(s, n_chain, dim);
-    }
-    if (status)
-        walnuts_destroy((em_sampler *)s);
-    else
-        *out = &s->base;
-    return status;
+    return status ? status : em_allocate_all(EM_ARRAY(s->way, n_chain), EM_ARRAY(s->leap, n_chain));
 }
 
 /* ---------------------------------------------------------------- from leaf to leaf */
@@ -228,11 +208,12 @@ const em_sampler_ops em_walnuts = {
     .name = "walnuts",
     .doc = "NUTS with a step size that adapts along the trajectory, for varying curvature",
     .source = "Bou-Rabee, Carpenter, Kleppe & Liu 2025, arXiv:2506.18746",
+    .size = sizeof(walnuts_sampler),
     .options_size = sizeof(walnuts_options),
     .fields = fields,
     .stats = em_tree_stats,
-    .create = walnuts_create,
-    .destroy = walnuts_destroy,
+    .set_up = walnuts_set_up,
+    .release = walnuts_release,
     .step = walnuts_step,
     .trajectory = em_trees_trajectory,
     .probe = walnuts_probe,

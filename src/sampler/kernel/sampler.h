@@ -4,8 +4,8 @@
  * iteration. EQUATIONS n, here and in the kernels, is section n of src/sampler/EQUATIONS.md, or of
  * src/model/EQUATIONS.md from 18 to 25; LEARNING n is section n of src/mass/LEARNING.md.
  *
- * Each kernel repeats three things without logic on purpose, so that it can be read alone: its
- * table of operations, its rows of options, and the allocation and release of its memory.
+ * Each kernel repeats two things without logic on purpose, so that it can be read alone: its table
+ * of operations and its rows of options.
  */
 #pragma once
 
@@ -205,15 +205,17 @@ typedef struct em_sampler_ops {
     const char *name;
     const char *doc;    /* one line */
     const char *source; /* paper, equation */
+    size_t size;        /* of its struct, whose first member is an em_sampler */
     size_t options_size;
     const em_field *fields;
     const em_stat *stats; /* the statistics that it computes; ends with EM_STAT_COUNT */
-    /* Allocates all the memory a step needs. `options` outlives the sampler. Local. */
-    em_status (*create)(const void *options, int64_t n_chain, int64_t dim, em_sampler **out);
-    void (*destroy)(em_sampler *sampler);
     /* One iteration of every chain of the block. Local (the target may sum over shards). */
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* OPTIONAL */
+    /* Allocates all the memory a step needs. The struct is zero but for em_sampler. Local. */
+    em_status (*set_up)(em_sampler *sampler, int64_t n_chain, int64_t dim);
+    /* Releases that memory, also after a failure of set_up; not the struct. Local. */
+    void (*release)(em_sampler *sampler);
     bool minibatches;      /* gradients use `minibatch` observations, and options begin with
                               em_stochastic_options; false: they use all */
     bool without_gradient; /* it evaluates only log densities: EM_WANT_LOG_DENSITY */
@@ -257,7 +259,17 @@ typedef struct em_sampler_ops {
 /* A created sampler. The struct of each implementation has this as its first member. */
 struct em_sampler {
     const em_sampler_ops *ops;
+    const void *options; /* outlive the sampler */
 };
+
+/* Creates a sampler of n_chain chains of `dim` parameters. Local. Errors: EM_EMEMORY; those of
+ * set_up; *out is then NULL. */
+em_status em_sampler_create(const em_sampler_ops *ops, const void *options, int64_t n_chain,
+                            int64_t dim, em_sampler **out);
+void em_sampler_destroy(em_sampler **sampler); /* NULL-safe */
+
+/* The numbers n_extra of each chain. Local. */
+int64_t em_sampler_n_extra(const em_sampler_ops *ops, const void *options, int64_t dim);
 
 /* Whether the sampler computes a statistic; false for sampler NULL. Local. */
 static inline bool em_sampler_has_stat(const em_sampler_ops *sampler, em_stat wanted)

@@ -20,9 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-/* An energy error beyond which a trajectory is called divergent, as in Stan. */
-static const double divergence_limit = 1000;
-
 extern const em_sampler_ops em_sghmc_naive;
 
 typedef struct naive_options {
@@ -48,11 +45,10 @@ typedef struct naive_sampler {
     double *kinetic, *initial; /* [n_chain] */
 } naive_sampler;
 
-static void sghmc_naive_destroy(em_sampler *base)
+static void sghmc_naive_release(em_sampler *base)
 {
-    if (base)
-        em_release(&((naive_sampler *)base)->gradient_before);
-    em_langevin_destroy(base);
+    em_release(&((naive_sampler *)base)->gradient_before);
+    em_langevin_release(base);
 }
 
 /* Checks that the minibatches of a trajectory are as likely in the reverse order, given all earlier
@@ -65,29 +61,20 @@ static em_status sghmc_naive_check(const naive_options *options)
                                      "sghmc_naive is exact only with independent minibatches");
 }
 
-static em_status sghmc_naive_create(const void *options, int64_t n_chain, int64_t dim,
-                                    em_sampler **out)
+static em_status sghmc_naive_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const int64_t panel = n_chain * em_stride(dim);
-    em_langevin *base = NULL;
-    em_status status = sghmc_naive_check(options);
-
-    if (!status)
-        status = em_langevin_create(&em_sghmc_naive, options, sizeof(naive_sampler), n_chain, dim,
-                                    &base);
     naive_sampler *s = (naive_sampler *)base;
+    const int64_t panel = n_chain * em_stride(dim);
+    em_status status = sghmc_naive_check(base->options);
 
-    *out = NULL;
+    s->options = base->options;
+    status = status ? status : em_langevin_set_up(base, n_chain, dim);
     if (!status)
         status = em_allocate(panel + 2 * n_chain, sizeof(double), &s->gradient_before);
-    if (status) {
-        sghmc_naive_destroy((em_sampler *)s);
+    if (status)
         return status;
-    }
-    s->options = options;
     s->kinetic = s->gradient_before + panel;
     s->initial = s->kinetic + n_chain;
-    *out = (em_sampler *)s;
     return EM_OK;
 }
 
@@ -174,7 +161,7 @@ static void sghmc_naive_resolve(const naive_sampler *s, const em_step_context *c
     if (!accept)
         sghmc_naive_put_back(s, block, c);
     em_stochastic_report(&s->options->stochastic, context, block, c,
-                         metropolis ? !(error < divergence_limit) : !accept);
+                         metropolis ? !(error < EM_DIVERGENCE_LIMIT) : !accept);
     block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] =
         metropolis ? fmin(1, exp(-error)) : accept;
     block->stat[EM_STAT_ENERGY][c] = s->initial[c] + (accept ? error : 0);
@@ -206,11 +193,12 @@ const em_sampler_ops em_sghmc_naive = {
     .doc = "HMC with minibatch gradients and no friction, with or without Metropolis-Hastings on "
            "all data",
     .source = "Chen, Fox & Guestrin 2014, section 3.1; Ma, Chen & Fox 2015, eq. 11",
+    .size = sizeof(naive_sampler),
     .options_size = sizeof(naive_options),
     .fields = fields,
     .stats = stats,
-    .create = sghmc_naive_create,
-    .destroy = sghmc_naive_destroy,
+    .set_up = sghmc_naive_set_up,
+    .release = sghmc_naive_release,
     .step = sghmc_naive_step,
     .minibatches = true,
 };

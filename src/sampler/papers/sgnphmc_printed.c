@@ -7,21 +7,15 @@
  */
 #include "sampler/thermostat/sgnphmc.h"
 
-em_status em_sgnphmc_create_printed(em_sgnphmc_sampler *s, const em_sgnphmc_options *options,
-                                    int64_t n_chain, int64_t dim, double Q)
+em_status em_sgnphmc_set_up_printed(em_sgnphmc_sampler *s, int64_t n_chain, int64_t dim)
 {
-    em_status status = em_nose_poincare_create(n_chain, dim, Q, &s->flow);
+    const em_status status = em_nose_poincare_create(n_chain, dim, s->Q, &s->flow);
 
     if (status)
         return status;
-    s->flow->friction = options->diffusion;
-    s->flow->q_friction = options->thermostat_diffusion;
+    s->flow->friction = s->options->diffusion;
+    s->flow->q_friction = s->options->thermostat_diffusion;
     return EM_OK;
-}
-
-void em_sgnphmc_destroy_printed(em_sgnphmc_sampler *s)
-{
-    em_nose_poincare_destroy(&s->flow);
 }
 
 /* Makes evaluation k of an iteration, at the position of the flow. */

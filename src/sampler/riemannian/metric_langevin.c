@@ -2,32 +2,20 @@
 
 #include <math.h>
 
-em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *options,
-                                    em_divergence of, int64_t n_chain, int64_t dim,
-                                    em_sampler **out)
+em_status em_metric_langevin_set_up(em_sampler *base, em_divergence of, int64_t n_chain,
+                                    int64_t dim)
 {
-    em_langevin *base = NULL;
-    em_status status =
-        em_langevin_create(ops, options, sizeof(em_metric_langevin), n_chain, dim, &base);
     em_metric_langevin *s = (em_metric_langevin *)base;
+    const em_status status = em_langevin_set_up(base, n_chain, dim);
 
-    *out = NULL;
-    if (!status) {
-        s->options = options;
-        status = em_metric_create(&s->options->metric, of, n_chain, dim, &s->metric);
-    }
-    if (status)
-        em_metric_langevin_destroy((em_sampler *)s);
-    else
-        *out = (em_sampler *)s;
-    return status;
+    s->options = base->options;
+    return status ? status : em_metric_create(&s->options->metric, of, n_chain, dim, &s->metric);
 }
 
-void em_metric_langevin_destroy(em_sampler *base)
+void em_metric_langevin_release(em_sampler *base)
 {
-    if (base)
-        em_metric_destroy(&((em_metric_langevin *)base)->metric);
-    em_langevin_destroy(base);
+    em_metric_destroy(&((em_metric_langevin *)base)->metric);
+    em_langevin_release(base);
 }
 
 em_metric_kind em_metric_langevin_metric(const void *options)

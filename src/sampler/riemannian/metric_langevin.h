@@ -19,14 +19,12 @@ typedef struct em_metric_langevin {
     em_metric *metric;
 } em_metric_langevin;
 
-/* Creates a sampler of the kernel `ops`. `of` is the divergence term in its drift. Errors:
- * EM_EMEMORY, EM_ECONFIG. */
-em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *options,
-                                    em_divergence of, int64_t n_chain, int64_t dim,
-                                    em_sampler **out);
+/* Sets up a sampler. `of` is the divergence term in its drift. Errors: EM_EMEMORY, EM_ECONFIG. */
+em_status em_metric_langevin_set_up(em_sampler *sampler, em_divergence of, int64_t n_chain,
+                                    int64_t dim);
 
-/* em_sampler_ops.destroy and em_sampler_ops.metric. */
-void em_metric_langevin_destroy(em_sampler *sampler);
+/* em_sampler_ops.release and em_sampler_ops.metric. */
+void em_metric_langevin_release(em_sampler *sampler);
 em_metric_kind em_metric_langevin_metric(const void *options);
 
 /* One iteration of all chains. `agitate` (NULL: nothing) computes the noise of all chains from the

@@ -20,9 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-/* An energy error beyond which a trajectory is called divergent, as in Stan. */
-static const double divergence_limit = 1000;
-
 extern const em_sampler_ops em_rhmc;
 
 typedef struct rhmc_options {
@@ -54,37 +51,27 @@ typedef struct rhmc_sampler {
     em_query here; /* query at the current point of the trajectory */
 } rhmc_sampler;
 
-static void rhmc_destroy(em_sampler *base)
+static void rhmc_release(em_sampler *base)
 {
     rhmc_sampler *s = (rhmc_sampler *)base;
 
-    if (s) {
-        em_riemann_destroy(&s->riemann);
-        em_release(&s->fresh);
-    }
-    em_release(&s);
+    em_riemann_destroy(&s->riemann);
+    em_release(&s->fresh);
 }
 
-static em_status rhmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status rhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const rhmc_options *options = untyped;
+    rhmc_sampler *s = (rhmc_sampler *)base;
     const int64_t stride = em_stride(dim);
-    rhmc_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
 
-    *out = NULL;
-    status = status ? status : em_riemann_create(dim, &options->riemann, &s->riemann);
+    s->options = base->options;
+    em_status status = em_riemann_create(dim, &s->options->riemann, &s->riemann);
     status = status ? status : em_allocate((n_chain + 3) * stride, sizeof(double), &s->fresh);
-    if (status) {
-        rhmc_destroy((em_sampler *)s);
+    if (status)
         return status;
-    }
-    s->base.ops = &em_rhmc;
-    s->options = options;
     s->theta = s->fresh + n_chain * stride;
     s->momentum = s->theta + stride;
     s->gradient = s->momentum + stride;
-    *out = &s->base;
     return EM_OK;
 }
 
@@ -168,7 +155,7 @@ static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_blo
     }
     block->stat[EM_STAT_LP][c] = block->log_density[c];
     block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
-    block->stat[EM_STAT_DIVERGING][c] = !(error < divergence_limit);
+    block->stat[EM_STAT_DIVERGING][c] = !(error < EM_DIVERGENCE_LIMIT);
     block->stat[EM_STAT_ENERGY][c] = s->initial_energy + (accept ? error : 0);
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
@@ -210,11 +197,12 @@ const em_sampler_ops em_rhmc = {
     .name = "rhmc",
     .doc = "Riemannian HMC: the model's metric as a mass that depends on position",
     .source = "Girolami & Calderhead 2011, section 6; Roychowdhury & Parthasarathy 2017, eq 2",
+    .size = sizeof(rhmc_sampler),
     .options_size = sizeof(rhmc_options),
     .fields = fields,
     .stats = stats,
-    .create = rhmc_create,
-    .destroy = rhmc_destroy,
+    .set_up = rhmc_set_up,
+    .release = rhmc_release,
     .step = rhmc_step,
     .metric = em_riemann_metric_of,
     .probe = rhmc_probe,

@@ -61,13 +61,10 @@ void em_riemann_destroy(em_riemann **riemann)
 {
     em_riemann *r = *riemann;
 
-    if (r) {
-        double **const arrays[] = {&r->inverse, &r->factor,   &r->derivative, &r->half_trace,
-                                   &r->at,      &r->velocity, &r->start,      &r->next,
-                                   &r->there,   &r->before,   &r->half,       &r->back};
-        for (int i = 0; i < 12; i++)
-            em_release(arrays[i]);
-    }
+    if (r)
+        em_release_all(&r->inverse, &r->factor, &r->derivative, &r->half_trace, &r->at,
+                       &r->velocity, &r->start, &r->next, &r->there, &r->before, &r->half,
+                       &r->back);
     em_release(riemann);
 }
 

@@ -36,9 +36,9 @@ static const em_field fields[] = {
                    "size, to show why it is there (EQUATIONS 8)"),
     {0}};
 
-static em_status sgrhmc_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgrhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    return em_metric_langevin_create(&em_sgrhmc, options, EM_DIVERGENCE_OF_ROOT, n_chain, dim, out);
+    return em_metric_langevin_set_up(base, EM_DIVERGENCE_OF_ROOT, n_chain, dim);
 }
 
 /* Makes a bath that draws N(0, I - b V), for any mass. */
@@ -113,11 +113,12 @@ const em_sampler_ops em_sgrhmc = {
     .name = "sgrhmc",
     .doc = "stochastic gradient Riemannian HMC, with a choice of metrics",
     .source = "Ma, Chen & Fox 2015, eq. 17 and Alg. 1",
+    .size = sizeof(em_metric_langevin),
     .options_size = sizeof(sgrhmc_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = sgrhmc_create,
-    .destroy = em_metric_langevin_destroy,
+    .set_up = sgrhmc_set_up,
+    .release = em_metric_langevin_release,
     .step = sgrhmc_step,
     .minibatches = true,
     .metric = em_metric_langevin_metric,

@@ -20,10 +20,9 @@ extern const em_sampler_ops em_sgrld;
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"), EM_METRIC_FIELDS(em_metric_langevin_options, metric), {0}};
 
-static em_status sgrld_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgrld_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    return em_metric_langevin_create(&em_sgrld, options, EM_DIVERGENCE_OF_INVERSE, n_chain, dim,
-                                     out);
+    return em_metric_langevin_set_up(base, EM_DIVERGENCE_OF_INVERSE, n_chain, dim);
 }
 
 /* theta <- theta + A (eps A^T g + root z) + eps Gamma, for a diagonal A */
@@ -76,11 +75,12 @@ const em_sampler_ops em_sgrld = {
     .name = "sgrld",
     .doc = "stochastic gradient Riemannian Langevin dynamics, with a choice of metrics",
     .source = "Patterson & Teh 2013; Ma, Chen & Fox 2015, eq. 14",
+    .size = sizeof(em_metric_langevin),
     .options_size = sizeof(em_metric_langevin_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = sgrld_create,
-    .destroy = em_metric_langevin_destroy,
+    .set_up = sgrld_set_up,
+    .release = em_metric_langevin_release,
     .step = sgrld_step,
     .minibatches = true,
     .metric = em_metric_langevin_metric,

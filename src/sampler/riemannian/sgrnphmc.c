@@ -59,40 +59,29 @@ static int64_t sgrnphmc_n_extra(const void *options, int64_t dim)
     return 1; /* q */
 }
 
-static void sgrnphmc_destroy(em_sampler *base)
+static void sgrnphmc_release(em_sampler *base)
 {
     sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
 
-    if (s) {
-        em_riemann_destroy(&s->riemann);
-        em_release(&s->normals);
-    }
-    em_release(&s);
+    em_riemann_destroy(&s->riemann);
+    em_release(&s->normals);
 }
 
-static em_status sgrnphmc_create(const void *untyped, int64_t n_chain, int64_t dim,
-                                 em_sampler **out)
+static em_status sgrnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     (void)n_chain; /* chains move one after the other */
-    const sgrnphmc_options *options = untyped;
+    sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
+    const sgrnphmc_options *options = s->options = base->options;
     const int64_t stride = em_stride(dim);
-    sgrnphmc_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
+    em_status status = em_riemann_create(dim, &options->riemann, &s->riemann);
 
-    *out = NULL;
-    status = status ? status : em_riemann_create(dim, &options->riemann, &s->riemann);
     status = status ? status : em_allocate(4 * stride, sizeof(double), &s->normals);
-    if (status) {
-        sgrnphmc_destroy((em_sampler *)s);
+    if (status)
         return status;
-    }
-    s->base.ops = &em_sgrnphmc;
-    s->options = options;
     s->Q = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
     s->theta = s->normals + stride;
     s->momentum = s->theta + stride;
     s->gradient = s->momentum + stride;
-    *out = &s->base;
     return EM_OK;
 }
 
@@ -255,11 +244,12 @@ const em_sampler_ops em_sgrnphmc = {
     .name = "sgrnphmc",
     .doc = "stochastic gradient Riemannian Nose-Poincare HMC, canonical form",
     .source = "Roychowdhury, Kulis, Parthasarathy 2016; derived in canonical form",
+    .size = sizeof(sgrnphmc_sampler),
     .options_size = sizeof(sgrnphmc_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = sgrnphmc_create,
-    .destroy = sgrnphmc_destroy,
+    .set_up = sgrnphmc_set_up,
+    .release = sgrnphmc_release,
     .step = sgrnphmc_step,
     .metric = em_riemann_metric_of,
     .minibatches = true,

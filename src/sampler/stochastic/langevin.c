@@ -7,50 +7,35 @@
 #include <math.h>
 #include <string.h>
 
-em_status em_langevin_create(const em_sampler_ops *ops, const void *options, size_t size,
-                             int64_t n_chain, int64_t dim, em_langevin **out)
+em_status em_langevin_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
+    em_langevin *s = (em_langevin *)base;
     const int64_t panel = n_chain * em_stride(dim);
-    em_langevin *s = NULL;
-    em_status status = em_allocate(1, size, &s);
+    const int64_t n_extra = em_sampler_n_extra(base->ops, base->options, dim);
+    em_status status = em_allocate_all(EM_ARRAY(s->finite, n_chain),
+                                       EM_ARRAY(s->theta_before, 5 * panel + 2 * n_chain));
 
-    *out = NULL;
+    s->options = base->options;
+    status = status ? status : em_baths_create(n_chain, &s->baths);
+    if (!status && n_extra > 0)
+        status = em_allocate(n_chain * n_extra, sizeof(double), &s->extra_before);
     if (status)
         return status;
-    status = em_allocate(n_chain, sizeof *s->finite, &s->finite);
-    if (!status)
-        status = em_allocate(5 * panel + 2 * n_chain, sizeof(double), &s->theta_before);
-    status = status ? status : em_baths_create(n_chain, &s->baths);
-    if (status) {
-        em_langevin_destroy(&s->base);
-        return status;
-    }
-    s->base.ops = ops;
-    s->options = options;
     s->momentum_before = s->theta_before + panel;
     s->velocity = s->momentum_before + panel;
     s->noise = s->velocity + panel;
     s->normals = s->noise + panel;
     s->log_density_before = s->normals + panel;
     s->step_size = s->log_density_before + n_chain;
-    *out = s;
     return EM_OK;
 }
 
-void em_langevin_destroy(em_sampler *base)
+void em_langevin_release(em_sampler *base)
 {
     em_langevin *s = (em_langevin *)base;
 
-    if (s) {
-        em_release_all(&s->theta_before, &s->finite, &s->extra_before);
-        em_baths_destroy(&s->baths);
-    }
-    em_release(&s);
-}
-
-em_status em_langevin_keep_extra(em_langevin *s, int64_t n_chain, int64_t n_extra)
-{
-    return em_allocate(n_chain * n_extra, sizeof(double), &s->extra_before);
+    em_release_all(&s->theta_before, &s->finite, &s->extra_before);
+    em_baths_destroy(&s->baths);
 }
 
 double em_langevin_observations(const em_step_context *context)

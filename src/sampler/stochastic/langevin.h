@@ -25,7 +25,7 @@ typedef struct em_langevin {
     bool marked, began, looked;
     bool *finite;         /* [n_chain] */
     bool heats;           /* a heat bath draws momenta, so a restored chain gets a fresh momentum */
-    double *extra_before; /* [n_chain][block->n_extra]; NULL: chains have no extra numbers */
+    double *extra_before; /* [n_chain][block->n_extra]; NULL: chains have none */
 } em_langevin;
 
 /* A part of a step, for a step that moves every coordinate independently. It is applied to one
@@ -33,15 +33,9 @@ typedef struct em_langevin {
 typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em_block *block,
                               int64_t k);
 
-/* Allocates a kernel: `size` bytes that begin with an em_langevin; the rest is zero. Errors:
- * EM_EMEMORY. */
-em_status em_langevin_create(const em_sampler_ops *ops, const void *options, size_t size,
-                             int64_t n_chain, int64_t dim, em_langevin **out);
-void em_langevin_destroy(em_sampler *sampler);
-
-/* For kernels with n_extra further numbers per chain that persist between iterations: they are
- * restored with the chain. Errors: EM_EMEMORY. */
-em_status em_langevin_keep_extra(em_langevin *s, int64_t n_chain, int64_t n_extra);
+/* em_sampler_ops.set_up and em_sampler_ops.release. */
+em_status em_langevin_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim);
+void em_langevin_release(em_sampler *sampler);
 
 /* The number N of observations, for kernels that use mean gradients; 1 if the model has none. */
 double em_langevin_observations(const em_step_context *context);

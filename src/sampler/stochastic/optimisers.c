@@ -58,26 +58,6 @@ static const optimiser_options *optimiser_options_of(const em_langevin *s)
     return (const optimiser_options *)s->options;
 }
 
-static em_status optimiser_create(const em_sampler_ops *ops, em_langevin_part *move,
-                                  const void *options, int64_t n_chain, int64_t dim,
-                                  em_sampler **out)
-{
-    em_langevin *s = NULL;
-    em_status status = em_langevin_create(ops, options, sizeof(optimiser), n_chain, dim, &s);
-
-    *out = (em_sampler *)s;
-    if (status)
-        return status;
-    ((optimiser *)s)->move = move;
-    if (ops->n_extra)
-        status = em_langevin_keep_extra(s, n_chain, ops->n_extra(options, dim));
-    if (status) {
-        em_langevin_destroy(*out);
-        *out = NULL;
-    }
-    return status;
-}
-
 static em_status optimiser_iterate(em_sampler *base, const em_step_context *context,
                                    em_block *block, int64_t chain)
 {
@@ -180,24 +160,28 @@ static void adam_move(em_langevin *s, const em_step_context *context, em_block *
     }
 }
 
-static em_status sgd_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgd_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    return optimiser_create(&em_sgd, sgd_move, options, n_chain, dim, out);
+    ((optimiser *)base)->move = sgd_move;
+    return em_langevin_set_up(base, n_chain, dim);
 }
 
-static em_status rmsprop_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status rmsprop_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    return optimiser_create(&em_rmsprop, rmsprop_move, options, n_chain, dim, out);
+    ((optimiser *)base)->move = rmsprop_move;
+    return em_langevin_set_up(base, n_chain, dim);
 }
 
-static em_status adam_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status adam_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    return optimiser_create(&em_adam, adam_move, options, n_chain, dim, out);
+    ((optimiser *)base)->move = adam_move;
+    return em_langevin_set_up(base, n_chain, dim);
 }
 
 #define OPTIMISER_OPS                                                                              \
-    .options_size = sizeof(optimiser_options), .stats = em_stochastic_stats,                       \
-    .destroy = em_langevin_destroy, .step = optimiser_step, .minibatches = true, .optimises = true
+    .size = sizeof(optimiser), .options_size = sizeof(optimiser_options),                          \
+    .stats = em_stochastic_stats, .release = em_langevin_release, .step = optimiser_step,          \
+    .minibatches = true, .optimises = true
 
 const em_sampler_ops em_sgd = {
     .name = "sgd",
@@ -206,7 +190,7 @@ const em_sampler_ops em_sgd = {
     .source = "Robbins & Monro 1951; Polyak 1964; baseline of Li et al. 2016",
     OPTIMISER_OPS,
     .fields = sgd_fields,
-    .create = sgd_create,
+    .set_up = sgd_set_up,
 };
 
 const em_sampler_ops em_rmsprop = {
@@ -216,7 +200,7 @@ const em_sampler_ops em_rmsprop = {
     .source = "Tieleman & Hinton 2012; baseline of Li et al. 2016",
     OPTIMISER_OPS,
     .fields = rmsprop_fields,
-    .create = rmsprop_create,
+    .set_up = rmsprop_set_up,
     .n_extra = optimiser_squares,
 };
 
@@ -227,6 +211,6 @@ const em_sampler_ops em_adam = {
     .source = "Kingma & Ba 2015",
     OPTIMISER_OPS,
     .fields = adam_fields,
-    .create = adam_create,
+    .set_up = adam_set_up,
     .n_extra = optimiser_squares,
 };

@@ -42,33 +42,16 @@ static const em_field fields[] = {
             .doc = "d, distance from the position at which that second gradient is computed"),
     {0}};
 
-typedef struct psgld_sampler {
-    em_langevin langevin;
-    const psgld_options *options;
-} psgld_sampler;
+static const psgld_options *psgld_options_of(const em_langevin *s)
+{
+    return (const psgld_options *)s->options;
+}
 
 /* The numbers that v and, with the correction, v' take in each chain. Rows line up with the panels.
  */
 static int64_t psgld_n_extra(const void *options, int64_t dim)
 {
     return em_stride(dim) * (((const psgld_options *)options)->correction ? 2 : 1);
-}
-
-static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
-{
-    em_langevin *s = NULL;
-    em_status status =
-        em_langevin_create(&em_psgld, options, sizeof(psgld_sampler), n_chain, dim, &s);
-
-    status = status ? status : em_langevin_keep_extra(s, n_chain, psgld_n_extra(options, dim));
-    if (status) {
-        em_langevin_destroy((em_sampler *)s);
-        s = NULL;
-    }
-    *out = (em_sampler *)s;
-    if (s)
-        ((psgld_sampler *)s)->options = options;
-    return status;
 }
 
 /* The b of a step; 0 in the first step. */
@@ -79,16 +62,15 @@ static double psgld_keep(const psgld_options *options, int64_t number)
 
 /* Evaluates the gradients of minibatch k at theta + d z into s->noise, and those at theta into the
  * block. z goes to s->normals. */
-static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context *context,
+static em_status psgld_two_gradients(em_langevin *s, const em_step_context *context,
                                      em_block *block, int64_t k, int64_t number)
 {
-    em_langevin *s = &self->langevin;
     const int64_t n = block->n_chain * block->stride;
 
     em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number, s->normals);
     for (int64_t i = 0; i < n; i++) {
         s->normals[i] = s->normals[i] == 0 ? 0 : copysign(1, s->normals[i]); /* 0: the padding */
-        s->velocity[i] = block->theta[i] + self->options->difference * s->normals[i];
+        s->velocity[i] = block->theta[i] + psgld_options_of(s)->difference * s->normals[i];
     }
     em_query moved = em_block_query(block);
     moved.theta = s->velocity;
@@ -99,9 +81,9 @@ static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context 
 }
 
 /* Updates v'. To be called before v is updated. */
-static void psgld_follow(const psgld_sampler *self, double mean, double b, const em_block *block)
+static void psgld_follow(const em_langevin *s, double mean, double b, const em_block *block)
 {
-    const em_langevin *s = &self->langevin;
+    const double difference = psgld_options_of(s)->difference;
     const int64_t n = block->stride;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
@@ -109,7 +91,7 @@ static void psgld_follow(const psgld_sampler *self, double mean, double b, const
         const double *z = s->normals + c * n;
         double *slope = block->extra + c * block->n_extra + n;
         for (int64_t i = 0; i < n; i++) {
-            const double second = mean * z[i] * (there[i] - g[i]) / self->options->difference;
+            const double second = mean * z[i] * (there[i] - g[i]) / difference;
             slope[i] = b * slope[i] + (1 - b) * 2 * mean * g[i] * second;
         }
     }
@@ -133,7 +115,7 @@ EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, doubl
  * at its columns if they are only v, and at the chain if they are v and v'. */
 static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    const psgld_options *options = (const psgld_options *)s->options;
+    const psgld_options *options = psgld_options_of(s);
     const int64_t n = block->stride, number = em_stochastic_step_number(s->options, context, k);
     const int64_t first = options->correction ? block->first : 0;
 
@@ -150,18 +132,18 @@ static void psgld_move(em_langevin *s, const em_step_context *context, em_block 
 static em_status psgld_iterate(em_sampler *base, const em_step_context *context, em_block *block,
                                int64_t chain)
 {
-    psgld_sampler *self = (psgld_sampler *)base;
-    em_langevin *s = &self->langevin;
+    em_langevin *s = (em_langevin *)base;
+    const psgld_options *options = psgld_options_of(s);
     const double mean = 1 / em_langevin_observations(context);
     em_status status = EM_OK;
 
     em_langevin_begin(s, context, block, chain);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         const int64_t number = em_stochastic_step_number(s->options, context, k);
-        status = self->options->correction ? psgld_two_gradients(self, context, block, k, number)
-                                           : em_stochastic_gradient(s->options, context, block, k);
-        if (self->options->correction)
-            psgld_follow(self, mean, psgld_keep(self->options, number), block);
+        status = options->correction ? psgld_two_gradients(s, context, block, k, number)
+                                     : em_stochastic_gradient(s->options, context, block, k);
+        if (options->correction)
+            psgld_follow(s, mean, psgld_keep(options, number), block);
         em_langevin_move(s, context, block, k, psgld_move);
     }
     em_langevin_end(s, context, block);
@@ -172,7 +154,7 @@ static em_status psgld_step(em_sampler *base, const em_step_context *context, em
 {
     em_langevin *s = (em_langevin *)base;
 
-    return ((psgld_sampler *)base)->options->correction
+    return psgld_options_of(s)->correction
                ? em_stochastic_in_turns(s->options, base, context, block, false, psgld_iterate)
                : em_langevin_in_turns(s, context, block, psgld_iterate);
 }
@@ -181,11 +163,12 @@ const em_sampler_ops em_psgld = {
     .name = "psgld",
     .doc = "stochastic gradient Langevin dynamics with the preconditioner of RMSprop",
     .source = "Li, Chen, Carlson & Carin 2016, with all of Gamma",
+    .size = sizeof(em_langevin),
     .options_size = sizeof(psgld_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = psgld_create,
-    .destroy = em_langevin_destroy,
+    .set_up = em_langevin_set_up,
+    .release = em_langevin_release,
     .step = psgld_step,
     .minibatches = true,
     .n_extra = psgld_n_extra,

@@ -167,49 +167,39 @@ static void recipe_constant_divergence(void *user, const double *z, double *gamm
 
 /* ---- the sampler ---- */
 
-static void recipe_constant_destroy(em_sampler *base)
+static void recipe_constant_release(em_sampler *base)
 {
     recipe_sampler *s = (recipe_sampler *)base;
 
-    if (s) {
-        em_recipe_destroy(&s->stepper);
-        em_release(&s->normals);
-    }
-    em_langevin_destroy(base);
+    em_recipe_destroy(&s->stepper);
+    em_release(&s->normals);
+    em_langevin_release(base);
 }
 
-static em_status recipe_constant_create(const void *options, int64_t n_chain, int64_t dim,
-                                        em_sampler **out)
+static em_status recipe_constant_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    em_langevin *base = NULL;
-    int64_t order;
-    em_status status = recipe_constant_find_order(options, dim, &order);
-
-    *out = NULL;
-    if (!status)
-        status = em_langevin_create(&em_recipe_constant, options, sizeof(recipe_sampler), n_chain,
-                                    dim, &base);
     recipe_sampler *s = (recipe_sampler *)base;
-    if (!status) {
-        s->options = options;
-        s->recipe = (em_recipe){.dim = order,
-                                .user = s,
-                                .slope = recipe_constant_slope,
-                                .matrices = recipe_constant_matrices,
-                                .divergence = recipe_constant_divergence};
-        status = em_recipe_create(&s->recipe, &s->stepper);
-    }
+    int64_t order;
+    em_status status = recipe_constant_find_order(base->options, dim, &order);
+
+    if (status)
+        return status;
+    s->options = base->options;
+    s->recipe = (em_recipe){.dim = order,
+                            .user = s,
+                            .slope = recipe_constant_slope,
+                            .matrices = recipe_constant_matrices,
+                            .divergence = recipe_constant_divergence};
+    status = em_langevin_set_up(base, n_chain, dim);
+    status = status ? status : em_recipe_create(&s->recipe, &s->stepper);
     if (!status)
         status = em_allocate(em_stride(order) + order + order * order + dim * dim, sizeof(double),
                              &s->normals);
-    if (status) {
-        recipe_constant_destroy((em_sampler *)s);
+    if (status)
         return status;
-    }
     s->z = s->normals + em_stride(order);
     s->V = s->z + order;
     s->M = s->V + order * order;
-    *out = (em_sampler *)s;
     return EM_OK;
 }
 
@@ -281,11 +271,12 @@ const em_sampler_ops em_recipe_constant = {
     .name = "recipe",
     .doc = "the general recipe z <- z - eps (D + Q) grad H + noise, with constant D and Q",
     .source = "Ma, Chen & Fox 2015, eq. 9",
+    .size = sizeof(recipe_sampler),
     .options_size = sizeof(recipe_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = recipe_constant_create,
-    .destroy = recipe_constant_destroy,
+    .set_up = recipe_constant_set_up,
+    .release = recipe_constant_release,
     .step = recipe_constant_step,
     .minibatches = true,
     .uses_noise = true,

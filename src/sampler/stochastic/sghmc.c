@@ -84,24 +84,16 @@ static em_status sghmc_check_options(const sghmc_options *options, int64_t dim)
     return EM_OK;
 }
 
-static em_status sghmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sghmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const sghmc_options *options = untyped;
-    em_langevin *s = NULL;
-    em_status status = sghmc_check_options(options, dim);
+    sghmc_sampler *self = (sghmc_sampler *)base;
+    const sghmc_options *options = self->options = base->options;
+    const em_status status = sghmc_check_options(options, dim);
 
-    *out = NULL;
-    if (!status)
-        status = em_langevin_create(&em_sghmc, options, sizeof(sghmc_sampler), n_chain, dim, &s);
-    if (status)
-        return status;
-    sghmc_sampler *self = (sghmc_sampler *)s;
-    s->heats = true;
-    self->options = options;
+    self->langevin.heats = true;
     self->integrator = options->paper ? EULER : options->integrator;
     self->refreshes = options->refresh_momentum || options->paper;
-    *out = (em_sampler *)s;
-    return EM_OK;
+    return status ? status : em_langevin_set_up(base, n_chain, dim);
 }
 
 /* ---- the heat bath: E and the noise, for one mass, V and step size ---- */
@@ -390,11 +382,12 @@ const em_sampler_ops em_sghmc = {
     .doc = "stochastic gradient HMC with friction: euler, splitting or aboba integrator",
     .source = "Chen, Fox & Guestrin 2014; SGHMC-EM: Roychowdhury & Parthasarathy 2017, Alg. 3; "
               "splitting: Chen, Ding & Carin 2015",
+    .size = sizeof(sghmc_sampler),
     .options_size = sizeof(sghmc_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = sghmc_create,
-    .destroy = em_langevin_destroy,
+    .set_up = sghmc_set_up,
+    .release = em_langevin_release,
     .step = sghmc_step,
     .minibatches = true,
     .uses_noise = true,

@@ -29,22 +29,11 @@ static const em_field fields[] = {
             .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     {0}};
 
-typedef struct sgld_sampler {
-    em_langevin langevin;
-    const sgld_options *options;
-} sgld_sampler;
-
-static em_status sgld_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgld_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    em_langevin *s;
-    em_status status =
-        em_langevin_create(&em_sgld, options, sizeof(sgld_sampler), n_chain, dim, &s);
+    const em_status status = em_langevin_set_up(base, n_chain, dim);
 
-    *out = (em_sampler *)s;
-    if (!status) {
-        ((sgld_sampler *)s)->options = options;
-        s->baths.of_any_step = true;
-    }
+    ((em_langevin *)base)->baths.of_any_step = true;
     return status;
 }
 
@@ -59,10 +48,11 @@ static double sgld_refresh_bytes(int64_t dim)
     return em_bytes_of_doubles(2 * dim) + em_bath_bytes(dim);
 }
 
-static em_status sgld_update_baths(sgld_sampler *s, const em_step_context *context)
+static em_status sgld_update_baths(em_langevin *s, const em_step_context *context)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sgld_make_bath,
-                           NULL);
+    const bool corrects = ((const sgld_options *)s->options)->correct_noise;
+
+    return em_baths_update(&s->baths, context, corrects, sgld_make_bath, NULL);
 }
 
 /* The step eps g + sqrt(2 eps) noise, before it is multiplied by a root of W. */
@@ -106,27 +96,28 @@ static em_status sgld_iterate(em_sampler *base, const em_step_context *context, 
 
 static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    sgld_sampler *self = (sgld_sampler *)base;
-    const em_status status = sgld_update_baths(self, context);
+    em_langevin *s = (em_langevin *)base;
+    const em_status status = sgld_update_baths(s, context);
 
-    return status ? status : em_langevin_in_turns(&self->langevin, context, block, sgld_iterate);
+    return status ? status : em_langevin_in_turns(s, context, block, sgld_iterate);
 }
 
 static em_status sgld_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     (void)block;
-    return sgld_update_baths((sgld_sampler *)base, context);
+    return sgld_update_baths((em_langevin *)base, context);
 }
 
 const em_sampler_ops em_sgld = {
     .name = "sgld",
     .doc = "stochastic gradient Langevin dynamics, the inverse mass as preconditioner",
     .source = "Welling & Teh 2011; Ma, Chen & Fox 2015, eq. 13",
+    .size = sizeof(em_langevin),
     .options_size = sizeof(sgld_options),
     .fields = fields,
     .stats = em_stochastic_stats,
-    .create = sgld_create,
-    .destroy = em_langevin_destroy,
+    .set_up = sgld_set_up,
+    .release = em_langevin_release,
     .step = sgld_step,
     .minibatches = true,
     .uses_noise = true,

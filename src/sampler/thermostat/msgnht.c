@@ -100,18 +100,13 @@ static double msgnht_friction(const em_block *block, int64_t c)
     return msgnht_sum(block->dim, block->extra + c * block->n_extra) / (double)block->dim;
 }
 
-static em_status msgnht_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status msgnht_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    em_thermostat *self = NULL;
-    const em_status status =
-        em_thermostat_create(&em_msgnht, options, sizeof *self, n_chain, dim, &self);
+    em_thermostat *self = (em_thermostat *)base;
 
-    *out = (em_sampler *)self;
-    if (status)
-        return status;
     self->draw = msgnht_draw;
     self->friction = msgnht_friction;
-    return EM_OK;
+    return em_thermostat_set_up(base, n_chain, dim);
 }
 
 /* ---- the step: within an iteration block->momentum is r ---- */
@@ -285,11 +280,12 @@ const em_sampler_ops em_msgnht = {
     .name = "msgnht",
     .doc = "stochastic gradient Nose-Hoover thermostat with one thermostat per direction",
     .source = "Ding et al. 2014; symmetric splitting (mSGNHT-S): Li et al. 2016, corrected",
+    .size = sizeof(em_thermostat),
     .options_size = sizeof(msgnht_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = msgnht_create,
-    .destroy = em_thermostat_destroy,
+    .set_up = msgnht_set_up,
+    .release = em_thermostat_release,
     .step = msgnht_step,
     .minibatches = true,
     .n_extra = msgnht_n_extra,

@@ -38,13 +38,9 @@ void em_nose_poincare_destroy(em_nose_poincare **flow)
 {
     em_nose_poincare *f = *flow;
 
-    if (f) {
-        double **const arrays[] = {&f->theta,       &f->momentum, &f->gradient, &f->velocity,
-                                   &f->log_density, &f->s,        &f->q,        &f->h0,
-                                   &f->kinetic,     &f->Q};
-        for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-            em_release(arrays[i]);
-    }
+    if (f)
+        em_release_all(&f->theta, &f->momentum, &f->gradient, &f->velocity, &f->log_density, &f->s,
+                       &f->q, &f->h0, &f->kinetic, &f->Q);
     em_release(flow);
 }
 

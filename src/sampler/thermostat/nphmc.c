@@ -10,7 +10,6 @@
  * Metropolis-Hastings step; the error is of order 2 in the step size. The momentum left in the
  * block is p / s ~ N(0, M).
  */
-#include "base/memory.h"
 #include "sampler/thermostat/nose_poincare.h"
 
 #include <math.h>
@@ -45,33 +44,18 @@ static int64_t nphmc_n_extra(const void *options, int64_t dim)
     return 2; /* s and q as the trajectory left them */
 }
 
-static void nphmc_destroy(em_sampler *base)
+static void nphmc_release(em_sampler *base)
+{
+    em_nose_poincare_destroy(&((nphmc_sampler *)base)->flow);
+}
+
+static em_status nphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     nphmc_sampler *s = (nphmc_sampler *)base;
 
-    if (s)
-        em_nose_poincare_destroy(&s->flow);
-    em_release(&s);
-}
-
-static em_status nphmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
-{
-    const nphmc_options *options = untyped;
-    const double auto_mass = (double)dim, Q = options->thermostat_mass;
-    nphmc_sampler *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
-
-    *out = NULL;
-    if (!status)
-        status = em_nose_poincare_create(n_chain, dim, isnan(Q) ? auto_mass : Q, &s->flow);
-    if (status) {
-        nphmc_destroy((em_sampler *)s);
-        return status;
-    }
-    s->base.ops = &em_nphmc;
-    s->options = options;
-    *out = &s->base;
-    return EM_OK;
+    s->options = base->options;
+    const double Q = s->options->thermostat_mass;
+    return em_nose_poincare_create(n_chain, dim, isnan(Q) ? (double)dim : Q, &s->flow);
 }
 
 static em_status nphmc_step(em_sampler *base, const em_step_context *context, em_block *block)
@@ -97,11 +81,12 @@ const em_sampler_ops em_nphmc = {
     .doc = "Nose-Poincare HMC: deterministic thermostat, no Metropolis-Hastings",
     .source = "Roychowdhury, Kulis, Parthasarathy 2016; Roychowdhury & Parthasarathy 2017, Alg. 4, "
               "corrected",
+    .size = sizeof(nphmc_sampler),
     .options_size = sizeof(nphmc_options),
     .fields = fields,
     .stats = em_nose_poincare_stats,
-    .create = nphmc_create,
-    .destroy = nphmc_destroy,
+    .set_up = nphmc_set_up,
+    .release = nphmc_release,
     .step = nphmc_step,
     .n_extra = nphmc_n_extra,
 };

@@ -68,22 +68,15 @@ static int64_t sgnht_n_extra(const void *options, int64_t dim)
     return 1; /* xi */
 }
 
-static em_status sgnht_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgnht_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const em_sgnht_options *options = untyped;
-    em_thermostat *self = NULL;
-    em_status status =
-        em_thermostat_create(&em_sgnht, options, sizeof(em_sgnht_sampler), n_chain, dim, &self);
+    em_sgnht_sampler *s = (em_sgnht_sampler *)base;
+    const em_sgnht_options *options = s->options = base->options;
 
-    *out = (em_sampler *)self;
-    if (status)
-        return status;
-    em_sgnht_sampler *s = (em_sgnht_sampler *)self;
-    self->draw = sgnht_draw;
-    self->friction = sgnht_friction;
-    s->options = options;
+    s->thermostat.draw = sgnht_draw;
+    s->thermostat.friction = sgnht_friction;
     s->mu = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
-    return EM_OK;
+    return em_thermostat_set_up(base, n_chain, dim);
 }
 
 /* Makes the steps B O B with noise N(0, M). */
@@ -176,11 +169,12 @@ const em_sampler_ops em_sgnht = {
     .name = "sgnht",
     .doc = "stochastic gradient Nose-Hoover thermostat with a mass",
     .source = "Ding et al. 2014; SGNHT-EM: Roychowdhury & Parthasarathy 2017, Alg. 2, corrected",
+    .size = sizeof(em_sgnht_sampler),
     .options_size = sizeof(em_sgnht_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = sgnht_create,
-    .destroy = em_thermostat_destroy,
+    .set_up = sgnht_set_up,
+    .release = em_thermostat_release,
     .step = sgnht_step,
     .minibatches = true,
     .n_extra = sgnht_n_extra,

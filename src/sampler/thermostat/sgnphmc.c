@@ -83,35 +83,22 @@ static double sgnphmc_friction(const em_block *block, int64_t c)
     return block->extra[c * N_EXTRA + FRICTION];
 }
 
-static void sgnphmc_destroy(em_sampler *base)
+static void sgnphmc_release(em_sampler *base)
 {
-    if (base)
-        em_sgnphmc_destroy_printed((em_sgnphmc_sampler *)base);
-    em_thermostat_destroy(base);
+    em_nose_poincare_destroy(&((em_sgnphmc_sampler *)base)->flow);
+    em_thermostat_release(base);
 }
 
-static em_status sgnphmc_create(const void *untyped, int64_t n_chain, int64_t dim, em_sampler **out)
+static em_status sgnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const em_sgnphmc_options *options = untyped;
-    const double Q = sgnphmc_first_mass(options, dim);
-    em_thermostat *self = NULL;
-    em_status status =
-        em_thermostat_create(&em_sgnphmc, options, sizeof(em_sgnphmc_sampler), n_chain, dim, &self);
-    em_sgnphmc_sampler *s = (em_sgnphmc_sampler *)self;
+    em_sgnphmc_sampler *s = (em_sgnphmc_sampler *)base;
+    const em_status status = em_thermostat_set_up(base, n_chain, dim);
 
-    *out = NULL;
-    if (!status && options->paper)
-        status = em_sgnphmc_create_printed(s, options, n_chain, dim, Q);
-    if (status) {
-        sgnphmc_destroy((em_sampler *)s);
-        return status;
-    }
-    self->draw = sgnphmc_draw;
-    self->friction = sgnphmc_friction;
-    s->options = options;
-    s->Q = Q;
-    *out = &self->base;
-    return EM_OK;
+    s->options = base->options;
+    s->Q = sgnphmc_first_mass(s->options, dim);
+    s->thermostat.draw = sgnphmc_draw;
+    s->thermostat.friction = sgnphmc_friction;
+    return status || !s->options->paper ? status : em_sgnphmc_set_up_printed(s, n_chain, dim);
 }
 
 /* Moves theta, q / Q and ln s by half a step. */
@@ -204,11 +191,12 @@ const em_sampler_ops em_sgnphmc = {
     .name = "sgnphmc",
     .doc = "stochastic gradient Nose-Poincare HMC, canonical form",
     .source = "Roychowdhury & Parthasarathy 2017, Alg. 5, corrected",
+    .size = sizeof(em_sgnphmc_sampler),
     .options_size = sizeof(em_sgnphmc_options),
     .fields = fields,
     .stats = em_thermostat_stats,
-    .create = sgnphmc_create,
-    .destroy = sgnphmc_destroy,
+    .set_up = sgnphmc_set_up,
+    .release = sgnphmc_release,
     .step = sgnphmc_step,
     .minibatches = true,
     .n_extra = sgnphmc_n_extra,

@@ -25,11 +25,9 @@ static inline double em_sgnphmc_mass_of(const em_sgnphmc_sampler *s, const em_st
     return context->thermostat_mass ? context->thermostat_mass[c] : s->Q;
 }
 
-/* The printed equations, `paper: true`: create and destroy s->flow, and run one iteration. Local,
- * but evaluations of the posterior are Collective over the ranks of a group of shards. Errors:
+/* The printed equations, `paper: true`: create s->flow, and run one iteration. Local, but
+ * evaluations of the posterior are Collective over the ranks of a group of shards. Errors:
  * EM_EMEMORY; those of em_posterior_estimate. */
-em_status em_sgnphmc_create_printed(em_sgnphmc_sampler *s, const em_sgnphmc_options *options,
-                                    int64_t n_chain, int64_t dim, double Q);
-void em_sgnphmc_destroy_printed(em_sgnphmc_sampler *s);
+em_status em_sgnphmc_set_up_printed(em_sgnphmc_sampler *s, int64_t n_chain, int64_t dim);
 em_status em_sgnphmc_step_printed(em_sgnphmc_sampler *s, const em_step_context *context,
                                   em_block *block);

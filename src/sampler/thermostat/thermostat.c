@@ -10,38 +10,28 @@
 const em_stat em_thermostat_stats[] = {EM_STAT_LP,        EM_STAT_STEP_SIZE,  EM_STAT_N_STEPS,
                                        EM_STAT_DIVERGING, EM_STAT_THERMOSTAT, EM_STAT_COUNT};
 
-em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
-                               int64_t n_chain, int64_t dim, em_thermostat **out)
+em_status em_thermostat_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim)
 {
+    em_thermostat *self = (em_thermostat *)sampler;
     const int64_t panel = n_chain * em_stride(dim);
-    em_thermostat *self = NULL;
-    em_status status = em_allocate(1, size, &self);
+    const em_status status = em_allocate_all(
+        EM_ARRAY(self->start, 3 * panel + 2 * em_stride(n_chain)), EM_ARRAY(self->finite, n_chain));
 
-    *out = NULL;
-    if (!status)
-        status = em_allocate(3 * panel + 2 * em_stride(n_chain), sizeof(double), &self->start);
-    status = status ? status : em_allocate(n_chain, sizeof *self->finite, &self->finite);
-    if (status) {
-        em_thermostat_destroy((em_sampler *)self);
+    self->options = sampler->options;
+    if (status)
         return status;
-    }
-    self->base.ops = ops;
-    self->options = options;
     self->work = self->start + panel;
     self->normals = self->work + panel;
     self->start_density = self->normals + panel;
     self->product = self->start_density + em_stride(n_chain);
-    *out = self;
     return EM_OK;
 }
 
-void em_thermostat_destroy(em_sampler *sampler)
+void em_thermostat_release(em_sampler *sampler)
 {
     em_thermostat *self = (em_thermostat *)sampler;
 
-    if (self)
-        em_release_all(&self->start, &self->finite);
-    em_release(&self);
+    em_release_all(&self->start, &self->finite);
 }
 
 /* p ~ N(0, M) */

@@ -35,11 +35,9 @@ typedef void em_thermostat_part(em_thermostat *self, const em_step_context *cont
 /* em_stochastic_stats, and the friction. */
 extern const em_stat em_thermostat_stats[];
 
-/* Allocates a kernel: `size` bytes that begin with an em_thermostat; the rest is zero. Errors:
- * EM_EMEMORY. */
-em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
-                               int64_t n_chain, int64_t dim, em_thermostat **out);
-void em_thermostat_destroy(em_sampler *sampler);
+/* em_sampler_ops.set_up and em_sampler_ops.release; a kernel sets `draw` and `friction` itself. */
+em_status em_thermostat_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim);
+void em_thermostat_release(em_sampler *sampler);
 
 /* em_sampler_ops.refresh: draws p ~ N(0, M) and, before the first iteration, the thermostats. */
 em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
