@@ -14,7 +14,6 @@ typedef struct block_mass {
     em_part *part;
     em_mass **own;    /* [n_part] */
     double *in, *out; /* [CHAINS][stride] */
-    double *ones;
 } block_mass;
 
 em_status em_mass_parts(int64_t dim, int64_t n_block, const double *size, int64_t *n_part,
@@ -65,52 +64,32 @@ static void spread(const em_mass_form *form, const double *diagonal, double *num
     }
 }
 
-static void destroy(em_mass *base)
+static void release(em_mass *base)
 {
     block_mass *mass = (block_mass *)base;
 
     for (int64_t i = 0; mass->own && i < mass->n_part; i++)
         em_mass_destroy(&mass->own[i]);
-    em_release_all(&mass->own, &mass->part, &mass->in, &mass->ones, &mass);
+    em_release_all(&mass->own, &mass->part, &mass->in);
 }
 
-static em_status allocate(const em_mass_form *form, block_mass **out)
+static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
 {
-    const int64_t n = form->n_part, stride = em_stride(form->dim);
-    em_status status = em_allocate(1, sizeof **out, out);
+    block_mass *mass = (block_mass *)base;
+    const int64_t n = form->n_part, panel = CHAINS * base->stride;
+    em_status status = em_allocate_all(EM_ARRAY(mass->part, n), EM_ARRAY(mass->own, n),
+                                       EM_ARRAY(mass->in, 2 * panel));
 
     if (status)
         return status;
-    block_mass *mass = *out;
-    mass->base = (em_mass){.ops = &em_mass_block_diagonal, .dim = form->dim, .stride = stride};
     mass->n_part = n;
-    status = em_allocate(n, sizeof *mass->part, &mass->part);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(mass->own, n), EM_ARRAY(mass->in, 2 * CHAINS * stride),
-                                 EM_ARRAY(mass->ones, stride));
-    if (status)
-        return status;
+    mass->out = mass->in + panel;
     memcpy(mass->part, form->part, (size_t)n * sizeof *mass->part);
-    mass->out = mass->in + CHAINS * stride;
-    mass->base.ones = mass->ones;
-    for (int64_t i = 0; i < form->dim; i++)
-        mass->ones[i] = 1;
-    return EM_OK;
-}
-
-static em_status create(const em_mass_form *form, const double *number, em_mass **out)
-{
-    block_mass *mass = NULL;
-    em_status status = allocate(form, &mass);
-
-    for (int64_t i = 0; !status && i < form->n_part; i++) {
+    for (int64_t i = 0; !status && i < n; i++) {
         const em_mass_form own = form_of(&form->part[i]);
         status = em_mass_of(&own, number, &mass->own[i]);
         number += own.ops->size(&own);
     }
-    *out = (em_mass *)mass;
-    if (status)
-        em_mass_destroy(out);
     return status;
 }
 
@@ -201,14 +180,15 @@ static em_status range(const em_mass *base, double *smallest, double *largest)
 }
 
 const em_mass_ops em_mass_block_diagonal = {
+    .struct_size = sizeof(block_mass),
     .name = "block_diagonal",
     .doc = "the covariances within each block of the parameters",
     .structure = EM_MASS_DENSE,
     .size = size,
     .arrays = arrays,
     .spread = spread,
-    .create = create,
-    .destroy = destroy,
+    .set_up = set_up,
+    .release = release,
     .write = write,
     .map = map,
     .matrix = matrix,

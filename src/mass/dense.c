@@ -14,7 +14,6 @@ typedef struct dense_mass {
     double *factor;          /* C^-1: p_i = sum_j z_j factor[j][i] */
     double *root;            /* C */
     double *root_transposed; /* C^T */
-    double *ones;
 } dense_mass;
 
 static int64_t size(const em_mass_form *form)
@@ -35,44 +34,26 @@ static void spread(const em_mass_form *form, const double *diagonal, double *num
         number[i * form->dim + i] = diagonal[i];
 }
 
-static void destroy(em_mass *base)
+static void release(em_mass *base)
 {
     dense_mass *mass = (dense_mass *)base;
 
-    em_release_all(&mass->inverse, &mass->factor, &mass->root, &mass->root_transposed, &mass->ones,
-                   &mass);
+    em_release_all(&mass->inverse, &mass->factor, &mass->root, &mass->root_transposed);
 }
 
-static em_status allocate(int64_t dim, dense_mass **out)
+static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
 {
-    const int64_t stride = em_stride(dim);
-    em_status status = em_allocate(1, sizeof **out, out);
+    dense_mass *mass = (dense_mass *)base;
+    const int64_t n = form->dim, stride = base->stride;
+    em_status status = em_allocate_all(
+        EM_ARRAY(mass->inverse, n * stride), EM_ARRAY(mass->factor, n * stride),
+        EM_ARRAY(mass->root, n * stride), EM_ARRAY(mass->root_transposed, n * stride));
 
-    if (status)
-        return status;
-    dense_mass *mass = *out;
-    mass->base = (em_mass){.ops = &em_mass_dense, .dim = dim, .stride = stride};
-    double **const matrices[] = {&mass->inverse, &mass->factor, &mass->root,
-                                 &mass->root_transposed};
-    for (int i = 0; !status && i < 4; i++)
-        status = em_allocate(dim * stride, sizeof(double), matrices[i]);
-    status = status ? status : em_allocate(stride, sizeof(double), &mass->ones);
-    for (int64_t i = 0; !status && i < dim; i++)
-        mass->ones[i] = 1;
-    mass->base.ones = mass->ones;
-    return status;
-}
-
-static em_status set(dense_mass *mass, const double *number)
-{
-    const int64_t n = mass->base.dim, stride = mass->base.stride;
-    em_status status;
-
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; !status && i < n; i++) {
         memcpy(mass->inverse + i * stride, number + i * n, (size_t)n * sizeof *number);
         memcpy(mass->root + i * stride, number + i * n, (size_t)n * sizeof *number);
     }
-    status = em_cholesky(n, mass->root, stride);
+    status = status ? status : em_cholesky(n, mass->root, stride);
     if (status)
         return status;
     memcpy(mass->factor, mass->root, (size_t)(n * stride) * sizeof *number);
@@ -80,18 +61,6 @@ static em_status set(dense_mass *mass, const double *number)
         for (int64_t j = 0; j <= i; j++)
             mass->root_transposed[j * stride + i] = mass->root[i * stride + j];
     return em_invert_lower(n, mass->factor, stride);
-}
-
-static em_status create(const em_mass_form *form, const double *number, em_mass **out)
-{
-    dense_mass *mass = NULL;
-    em_status status = allocate(form->dim, &mass);
-
-    status = status ? status : set(mass, number);
-    *out = (em_mass *)mass;
-    if (status)
-        em_mass_destroy(out);
-    return status;
 }
 
 static void write(const em_mass *base, const em_mass_form *form, double *number)
@@ -176,14 +145,15 @@ static em_status range(const em_mass *base, double *smallest, double *largest)
 }
 
 const em_mass_ops em_mass_dense = {
+    .struct_size = sizeof(dense_mass),
     .name = "dense",
     .doc = "all covariances",
     .structure = EM_MASS_DENSE,
     .size = size,
     .arrays = arrays,
     .spread = spread,
-    .create = create,
-    .destroy = destroy,
+    .set_up = set_up,
+    .release = release,
     .write = write,
     .map = map,
     .matrix = matrix,

@@ -27,58 +27,37 @@ static void spread(const em_mass_form *form, const double *diagonal, double *num
     memcpy(number, diagonal, (size_t)form->dim * sizeof *number);
 }
 
-static void destroy(em_mass *base)
+static void release(em_mass *base)
 {
-    diag_mass *mass = (diag_mass *)base;
-
-    em_release_all(&mass->inverse, &mass);
+    em_release(&((diag_mass *)base)->inverse);
 }
 
-static em_status allocate(int64_t dim, diag_mass **out)
+static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
 {
-    const int64_t stride = em_stride(dim);
-    em_status status = em_allocate(1, sizeof **out, out);
+    diag_mass *mass = (diag_mass *)base;
+    const double **scale = base->scale;
+    const em_status status = em_allocate(4 * base->stride, sizeof(double), &mass->inverse);
 
     if (status)
         return status;
-    diag_mass *mass = *out;
-    mass->base = (em_mass){.ops = &em_mass_diag, .dim = dim, .stride = stride};
-    status = em_allocate(4 * stride, sizeof(double), &mass->inverse);
-    if (status) {
-        em_release(out);
-        return status;
-    }
-    mass->mass = mass->inverse + stride;
-    mass->root = mass->mass + stride;
-    mass->factor = mass->root + stride;
-    const double **scale = mass->base.scale;
+    mass->mass = mass->inverse + base->stride;
+    mass->root = mass->mass + base->stride;
+    mass->factor = mass->root + base->stride;
     scale[EM_MAP_VELOCITY] = mass->inverse;
     scale[EM_MAP_SOLVE] = mass->mass;
     scale[EM_MAP_MOMENTUM] = mass->factor;
     scale[EM_MAP_WHITEN] = scale[EM_MAP_UNWHITEN] = mass->root;
-    return EM_OK;
-}
-
-static em_status create(const em_mass_form *form, const double *number, em_mass **out)
-{
-    diag_mass *mass = NULL;
-    em_status status = allocate(form->dim, &mass);
-
-    *out = (em_mass *)mass;
-    if (!status)
-        mass->base.is_multiple = true;
-    for (int64_t i = 0; !status && i < form->dim; i++) {
-        mass->base.is_multiple &= number[i] == number[0];
-        if (!(number[i] > 0) || !isfinite(number[i])) {
-            em_mass_destroy(out);
+    base->is_multiple = true;
+    for (int64_t i = 0; i < form->dim; i++) {
+        base->is_multiple &= number[i] == number[0];
+        if (!(number[i] > 0) || !isfinite(number[i]))
             return EM_NONFINITE;
-        }
         mass->inverse[i] = number[i];
         mass->mass[i] = 1 / number[i];
         mass->root[i] = sqrt(number[i]);
         mass->factor[i] = 1 / mass->root[i];
     }
-    return status;
+    return EM_OK;
 }
 
 static void write(const em_mass *base, const em_mass_form *form, double *number)
@@ -109,14 +88,15 @@ static em_status range(const em_mass *base, double *smallest, double *largest)
 }
 
 const em_mass_ops em_mass_diag = {
+    .struct_size = sizeof(diag_mass),
     .name = "diag",
     .doc = "a variance for each coordinate",
     .structure = EM_MASS_DIAG,
     .size = size,
     .arrays = arrays,
     .spread = spread,
-    .create = create,
-    .destroy = destroy,
+    .set_up = set_up,
+    .release = release,
     .write = write,
     .log_det = log_det,
     .range = range,

@@ -2,6 +2,7 @@
  * mass/estimator.h. Each criterion is in a file of its own, such as mass/fisher.c. */
 #include "base/memory.h"
 #include "mass/estimator.h"
+#include "mass/moments.h"
 #include "math/finite.h"
 
 #include <math.h>
@@ -18,21 +19,33 @@ em_part em_form_part(const em_mass_form *form, int64_t i)
                : (em_part){0, form->dim, form->most_rank > 0 ? EM_MASS_DIAG : form->ops->structure};
 }
 
+int64_t em_estimator_part_size(const em_estimator_ops *ops, const em_part *part)
+{
+    return 1 + ops->n_observed * em_moments_size(part->structure, part->count);
+}
+
 int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form)
 {
     int64_t size = 0;
 
     for (int64_t i = 0; i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
-        size += ops->size(part.structure, part.count);
+        size += em_estimator_part_size(ops, &part);
     }
     return size;
 }
 
-/* Parts of an observation that an estimator does not use are NULL. */
-static const double *from(const double *x, int64_t first)
+void em_estimator_observe_part(const em_estimator_ops *ops, const em_part *part,
+                               const em_observation *sample, double *accumulator)
 {
-    return x ? x + first : NULL;
+    double *moments = accumulator + 1;
+
+    accumulator[0]++;
+    for (int k = 0; k < ops->n_observed; k++) {
+        const double *x = *(const double *const *)((const char *)sample + ops->observed[k]);
+        em_moments_add(part->structure, part->count, x + part->first, moments);
+        moments += em_moments_size(part->structure, part->count);
+    }
 }
 
 void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
@@ -40,21 +53,22 @@ void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
 {
     for (int64_t i = 0; i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
-        const em_observation own = {
-            from(sample->theta, part.first), from(sample->gradient, part.first),
-            from(sample->momentum, part.first), from(sample->noise, part.first)};
-        ops->observe(part.structure, part.count, &own, accumulator);
-        accumulator += ops->size(part.structure, part.count);
+        em_estimator_observe_part(ops, &part, sample, accumulator);
+        accumulator += em_estimator_part_size(ops, &part);
     }
 }
 
 void em_estimator_recentre(const em_estimator_ops *ops, const em_mass_form *form,
                            const double *shift, double *accumulator)
 {
-    for (int64_t i = 0; ops->recentre && i < em_form_n_part(form); i++) {
+    const bool has_positions =
+        ops->n_observed > 0 && ops->observed[0] == offsetof(em_observation, theta);
+
+    for (int64_t i = 0; has_positions && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
-        ops->recentre(part.structure, part.count, shift + part.first, accumulator);
-        accumulator += ops->size(part.structure, part.count);
+        em_moments_shift(part.structure, part.count, accumulator[0], shift + part.first,
+                         accumulator + 1);
+        accumulator += em_estimator_part_size(ops, &part);
     }
 }
 
@@ -92,7 +106,7 @@ em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, con
     for (int64_t i = 0; !status && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
         status = ops->estimate(part.structure, part.count, was + at, accumulator, number + at);
-        accumulator += ops->size(part.structure, part.count);
+        accumulator += em_estimator_part_size(ops, &part);
         at += em_mass_size(part.structure, part.count);
     }
     em_release(&was);
@@ -113,7 +127,7 @@ em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
     for (int64_t i = 0; !status && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
         ops->deviation(part.structure, part.count, was + at, accumulator, &sum, &largest);
-        accumulator += ops->size(part.structure, part.count);
+        accumulator += em_estimator_part_size(ops, &part);
         at += em_mass_size(part.structure, part.count);
     }
     em_release(&was);
@@ -135,7 +149,7 @@ em_status em_unevenness(const em_estimator_ops *ops, const em_mass_form *form,
         if (status < 0)
             return status;
         *out = status ? *out : fmax(*out, own);
-        accumulator += ops->size(part.structure, part.count);
+        accumulator += em_estimator_part_size(ops, &part);
     }
     return EM_OK;
 }

@@ -42,14 +42,10 @@ typedef struct em_estimator_ops {
     /* The estimate is scaled to the determinant of the current mass, which keeps the unit of time.
      */
     bool keeps_determinant;
-    /* Number of accumulators of one chain; the first one counts the samples. */
-    int64_t (*size)(em_structure structure, int64_t dim);
-    /* Adds one sample. */
-    void (*observe)(em_structure structure, int64_t dim, const em_observation *sample,
-                    double *accumulator);
-    /* OPTIONAL, if positions are among the accumulators: replaces them by those of positions minus
-     * shift [dim]. */
-    void (*recentre)(em_structure structure, int64_t dim, const double *shift, double *accumulator);
+    /* The vectors of a sample that it uses, as offsets in em_observation; positions come first.
+     * The accumulators of one chain are the number of samples and the moments of each vector. */
+    int n_observed;
+    size_t observed[2];
     /* Forms the estimate of W from pooled accumulators; it and the current W are arrays of the
      * structure. Errors: EM_NONFINITE if the samples do not determine one; the current mass is then
      * kept. */
@@ -76,10 +72,19 @@ extern const em_estimator_ops *const em_estimators[];
 extern const char *const em_estimator_names[];
 extern const em_estimator_ops em_fisher, em_variance;
 
-/* The functions above for masses of a form. The accumulators of its parts follow each other. */
+/* The number of accumulators of one chain for a part, or for all parts of a mass, which follow each
+ * other. */
+int64_t em_estimator_part_size(const em_estimator_ops *ops, const em_part *part);
 int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form);
+
+/* Adds one sample to the accumulators. */
+void em_estimator_observe_part(const em_estimator_ops *ops, const em_part *part,
+                               const em_observation *sample, double *accumulator);
 void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
                           const em_observation *sample, double *accumulator);
+
+/* Replaces the positions among the accumulators, if there are any, by positions minus shift [dim].
+ */
 void em_estimator_recentre(const em_estimator_ops *ops, const em_mass_form *form,
                            const double *shift, double *accumulator);
 

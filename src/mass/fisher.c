@@ -18,25 +18,6 @@
 
 #include <math.h>
 
-static int64_t size(em_structure structure, int64_t dim)
-{
-    return 1 + 2 * em_moments_size(structure, dim);
-}
-
-static void observe(em_structure structure, int64_t dim, const em_observation *sample,
-                    double *accumulator)
-{
-    accumulator[0]++;
-    em_moments_add(structure, dim, sample->theta, accumulator + 1);
-    em_moments_add(structure, dim, sample->gradient,
-                   accumulator + 1 + em_moments_size(structure, dim));
-}
-
-static void recentre(em_structure structure, int64_t dim, const double *shift, double *accumulator)
-{
-    em_moments_shift(structure, dim, accumulator[0], shift, accumulator + 1);
-}
-
 static double diagonal_element(double variance_x, double variance_g)
 {
     return fmin(fmax(sqrt(variance_x / variance_g), 1e-20), 1e20);
@@ -155,9 +136,8 @@ const em_estimator_ops em_fisher = {
     .doc = "least Fisher divergence from the target, from draws and gradients",
     .source = "Seyboldt, Carlson, Carpenter 2024 (nutpie); dense: W Cg W = Cx",
     .windowed = true,
-    .size = size,
-    .observe = observe,
-    .recentre = recentre,
+    .n_observed = 2,
+    .observed = {offsetof(em_observation, theta), offsetof(em_observation, gradient)},
     .estimate = estimate,
     .add_directions = em_fisher_directions,
     .unevenness = unevenness,

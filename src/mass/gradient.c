@@ -8,13 +8,6 @@
 #include "math/finite.h"
 #include "math/linalg.h"
 
-static void observe(em_structure structure, int64_t dim, const em_observation *sample,
-                    double *accumulator)
-{
-    accumulator[0]++;
-    em_moments_add(structure, dim, sample->gradient, accumulator + 1);
-}
-
 static em_status estimate_dense(int64_t dim, const double *accumulator, double *inverse)
 {
     const double n = accumulator[0];
@@ -44,7 +37,7 @@ const em_estimator_ops em_gradient = {
     .doc = "inverse second moment of the gradients of the log density",
     .source = "E[g g^T] is the Fisher information of a Gaussian target",
     .windowed = true,
-    .size = em_moments_with_count,
-    .observe = observe,
+    .n_observed = 1,
+    .observed = {offsetof(em_observation, gradient)},
     .estimate = estimate,
 };

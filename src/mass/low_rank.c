@@ -23,10 +23,10 @@ enum { CHAINS = 8, TILE = 512, MOST_RANK = EM_MASS_MOST_RANK };
 typedef struct low_rank_mass {
     em_mass base;
     int64_t n_direction, column_stride;
-    double *scale, *inverse_scale, *ones; /* [stride] */
-    double *value;                        /* Lambda, [n_direction] */
-    double *row;                          /* V^T, [n_direction][stride] */
-    double *column;                       /* V, [dim][column_stride] */
+    double *scale, *inverse_scale; /* [stride] */
+    double *value;                 /* Lambda, [n_direction] */
+    double *row;                   /* V^T, [n_direction][stride] */
+    double *column;                /* V, [dim][column_stride] */
 } low_rank_mass;
 
 /* The number of doubles that describe the mass: scales [dim], values [most_rank], which are 1 for
@@ -57,34 +57,26 @@ static void spread(const em_mass_form *form, const double *diagonal, double *num
         number[form->dim + k] = 1;
 }
 
-static void destroy(em_mass *base)
+static void release(em_mass *base)
 {
     low_rank_mass *mass = (low_rank_mass *)base;
 
-    em_release_all(&mass->scale, &mass->row, &mass->column, &mass);
+    em_release_all(&mass->scale, &mass->row, &mass->column);
 }
 
-static em_status allocate(int64_t dim, int64_t rank, low_rank_mass **out)
+static em_status allocate(low_rank_mass *mass, int64_t rank)
 {
-    const int64_t stride = em_stride(dim), rank_stride = em_stride(rank);
-    em_status status = em_allocate(1, sizeof **out, out);
+    const int64_t dim = mass->base.dim, stride = mass->base.stride, rank_stride = em_stride(rank);
+    const em_status status = em_allocate_all(EM_ARRAY(mass->scale, 2 * stride + rank_stride),
+                                             EM_ARRAY(mass->row, rank * stride),
+                                             EM_ARRAY(mass->column, dim * rank_stride));
 
     if (status)
         return status;
-    low_rank_mass *mass = *out;
-    mass->base = (em_mass){.ops = &em_mass_low_rank, .dim = dim, .stride = stride};
     mass->n_direction = rank;
     mass->column_stride = rank_stride;
-    status = em_allocate(3 * stride + rank_stride, sizeof(double), &mass->scale);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(mass->row, rank * stride),
-                                 EM_ARRAY(mass->column, dim * rank_stride));
-    if (status)
-        return status;
     mass->inverse_scale = mass->scale + stride;
-    mass->ones = mass->inverse_scale + stride;
-    mass->value = mass->ones + stride;
-    mass->base.ones = mass->ones;
+    mass->value = mass->inverse_scale + stride;
     return EM_OK;
 }
 
@@ -130,35 +122,23 @@ static bool is_orthonormal(const low_rank_mass *mass)
     return true;
 }
 
-static em_status set(low_rank_mass *mass, const em_mass_form *form, const double *number)
+static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
 {
-    em_status status;
-
-    for (int64_t i = 0; i < form->dim; i++) {
-        if (!is_positive(number[i]))
-            return EM_NONFINITE;
-        mass->scale[i] = number[i];
-        mass->inverse_scale[i] = 1 / number[i];
-        mass->ones[i] = 1;
-    }
-    status = set_directions(mass, form, number + form->dim);
-    return !status && !is_orthonormal(mass) ? EM_NONFINITE : status;
-}
-
-static em_status create(const em_mass_form *form, const double *number, em_mass **out)
-{
-    low_rank_mass *mass = NULL;
+    low_rank_mass *mass = (low_rank_mass *)base;
     int64_t rank = 0;
     em_status status;
 
     for (int64_t k = 0; k < form->most_rank; k++)
         rank += number[form->dim + k] != 1;
-    status = allocate(form->dim, rank, &mass);
-    status = status ? status : set(mass, form, number);
-    *out = (em_mass *)mass;
-    if (status)
-        em_mass_destroy(out);
-    return status;
+    status = allocate(mass, rank);
+    for (int64_t i = 0; !status && i < form->dim; i++) {
+        if (!is_positive(number[i]))
+            return EM_NONFINITE;
+        mass->scale[i] = number[i];
+        mass->inverse_scale[i] = 1 / number[i];
+    }
+    status = status ? status : set_directions(mass, form, number + form->dim);
+    return !status && !is_orthonormal(mass) ? EM_NONFINITE : status;
 }
 
 static void write(const em_mass *base, const em_mass_form *form, double *number)
@@ -223,7 +203,7 @@ static void multiply(int64_t n, int64_t stride, const double *scale, const doubl
 static void map(const em_mass *base, em_map map, int64_t n_chain, const double *x, double *out)
 {
     const low_rank_mass *mass = (const low_rank_mass *)base;
-    const double *s = mass->scale, *t = mass->inverse_scale, *one = mass->ones;
+    const double *s = mass->scale, *t = mass->inverse_scale, *one = base->ones;
     const struct {
         const double *before, *after;
         double p;
@@ -315,6 +295,7 @@ int64_t em_mass_rank(const em_mass *mass)
 }
 
 const em_mass_ops em_mass_low_rank = {
+    .struct_size = sizeof(low_rank_mass),
     .name = "low_rank",
     .doc = "a variance for each coordinate, and the few directions in which the covariance differs "
            "most from a diagonal one",
@@ -322,8 +303,8 @@ const em_mass_ops em_mass_low_rank = {
     .size = size,
     .arrays = arrays,
     .spread = spread,
-    .create = create,
-    .destroy = destroy,
+    .set_up = set_up,
+    .release = release,
     .write = write,
     .map = map,
     .matrix = matrix,

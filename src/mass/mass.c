@@ -16,12 +16,30 @@ uint64_t em_version_of(int64_t n, const double *number)
     return XXH64(number, (size_t)n * sizeof *number, (uint64_t)n);
 }
 
+static em_status set_ones(em_mass *mass)
+{
+    const em_status status = em_allocate(mass->stride, sizeof *mass->ones, &mass->ones);
+
+    for (int64_t i = 0; !status && i < mass->dim; i++)
+        mass->ones[i] = 1;
+    return status;
+}
+
 em_status em_mass_of(const em_mass_form *form, const double *number, em_mass **out)
 {
-    const em_status status = form->ops->create(form, number, out);
+    em_status status = em_allocate(1, form->ops->struct_size, out);
 
-    if (!status)
-        (*out)->version = em_version_of(form->ops->size(form), number);
+    if (status)
+        return status;
+    **out = (em_mass){.ops = form->ops,
+                      .dim = form->dim,
+                      .stride = em_stride(form->dim),
+                      .version = em_version_of(form->ops->size(form), number)};
+    status = form->ops->set_up(*out, form, number);
+    if (!status && !(*out)->scale[EM_MAP_VELOCITY])
+        status = set_ones(*out);
+    if (status)
+        em_mass_destroy(out);
     return status;
 }
 
@@ -54,9 +72,11 @@ em_status em_mass_identity_of(const em_mass_form *form, em_mass **out)
 
 void em_mass_destroy(em_mass **mass)
 {
-    if (*mass)
-        (*mass)->ops->destroy(*mass);
-    *mass = NULL;
+    if (*mass) {
+        (*mass)->ops->release(*mass);
+        em_release(&(*mass)->ones);
+    }
+    em_release(mass);
 }
 
 em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure, double *out)

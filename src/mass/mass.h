@@ -9,6 +9,7 @@
 #include "emass/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The layout of a symmetric matrix as an array: its diagonal [dim], or all of it, [dim][dim]. */
@@ -59,11 +60,12 @@ typedef struct em_mass {
     uint64_t version; /* a hash of W: masses of equal version are the same operator */
     /* [stride] each, if the maps are elementwise products; else NULL */
     const double *scale[EM_N_MAP];
-    const double *ones; /* [stride]; NULL if there are scales */
-    bool is_multiple;   /* there are scales, and each has equal elements */
+    double *ones;     /* [stride]; NULL if there are scales */
+    bool is_multiple; /* there are scales, and each has equal elements */
 } em_mass;
 
 struct em_mass_ops {
+    size_t struct_size; /* of its struct, whose first member is an em_mass */
     const char *name;
     const char *doc;        /* one line */
     em_structure structure; /* the least array that holds W */
@@ -74,10 +76,11 @@ struct em_mass_ops {
     int (*arrays)(const em_mass_form *form, em_mass_array *out);
     /* Writes the numbers of a diagonal W. */
     void (*spread)(const em_mass_form *form, const double *diagonal, double *number);
-    /* Errors: EM_NONFINITE where W is not positive definite; EM_EMEMORY. */
-    em_status (*create)(const em_mass_form *form, const double *number, em_mass **out);
-    void (*destroy)(em_mass *mass);
-    /* The inverse of create. */
+    /* Sets a mass, which is zero but for ops, sizes and version. Errors: EM_NONFINITE where W is
+     * not positive definite; EM_EMEMORY. */
+    em_status (*set_up)(em_mass *mass, const em_mass_form *form, const double *number);
+    void (*release)(em_mass *mass); /* what set_up has allocated, also after a failure */
+    /* The inverse of set_up. */
     void (*write)(const em_mass *mass, const em_mass_form *form, double *number);
     double (*log_det)(const em_mass *mass); /* of W */
     /* OPTIONAL if em_mass.scale is set. Applies a map to panels [n_chain][stride], no aliasing. A

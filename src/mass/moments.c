@@ -8,11 +8,6 @@ int64_t em_moments_size(em_structure structure, int64_t dim)
     return dim + (structure == EM_MASS_DENSE ? dim * (dim + 1) / 2 : dim);
 }
 
-int64_t em_moments_with_count(em_structure structure, int64_t dim)
-{
-    return 1 + em_moments_size(structure, dim);
-}
-
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments)
 {
     double *product = moments + dim;

@@ -12,9 +12,6 @@
  * (diag) or the lower triangle of the sum of products [dim (dim + 1) / 2] (dense). */
 int64_t em_moments_size(em_structure structure, int64_t dim);
 
-/* The number of doubles in a count and the moments: the accumulators of most estimators. */
-int64_t em_moments_with_count(em_structure structure, int64_t dim);
-
 /* Adds x to the moments. */
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments);
 

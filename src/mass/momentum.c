@@ -19,13 +19,6 @@
 #include <math.h>
 #include <string.h>
 
-static void observe(em_structure structure, int64_t dim, const em_observation *sample,
-                    double *accumulator)
-{
-    accumulator[0]++;
-    em_moments_add(structure, dim, sample->momentum, accumulator + 1);
-}
-
 static em_status estimate_diag(int64_t dim, const double *accumulator, double *inverse)
 {
     const double s = accumulator[0], *squares = accumulator + 1 + dim;
@@ -100,8 +93,8 @@ const em_estimator_ops em_momentum = {
     .doc = "inverse second moment of the momenta, as in the papers; learns nothing from exact "
            "gradients",
     .source = "Roychowdhury & Parthasarathy 2017, Algorithm 1 and eq 5",
-    .size = em_moments_with_count,
-    .observe = observe,
+    .n_observed = 1,
+    .observed = {offsetof(em_observation, momentum)},
     .estimate = estimate,
     .deviation = deviation,
 };

@@ -14,13 +14,6 @@
 
 static const double ridge = 1e-3;
 
-static void observe(em_structure structure, int64_t dim, const em_observation *sample,
-                    double *accumulator)
-{
-    accumulator[0]++;
-    em_moments_add(structure, dim, sample->noise, accumulator + 1);
-}
-
 static em_status estimate(em_structure structure, int64_t dim, const double *current,
                           const double *accumulator, double *inverse)
 {
@@ -50,7 +43,7 @@ const em_estimator_ops em_noise = {
     .windowed = true,
     .noise = true,
     .keeps_determinant = true,
-    .size = em_moments_with_count,
-    .observe = observe,
+    .n_observed = 1,
+    .observed = {offsetof(em_observation, noise)},
     .estimate = estimate,
 };

@@ -5,18 +5,6 @@
 #include "mass/moments.h"
 #include "math/finite.h"
 
-static void observe(em_structure structure, int64_t dim, const em_observation *sample,
-                    double *accumulator)
-{
-    accumulator[0]++;
-    em_moments_add(structure, dim, sample->theta, accumulator + 1);
-}
-
-static void recentre(em_structure structure, int64_t dim, const double *shift, double *accumulator)
-{
-    em_moments_shift(structure, dim, accumulator[0], shift, accumulator + 1);
-}
-
 static em_status estimate(em_structure structure, int64_t dim, const double *current,
                           const double *accumulator, double *inverse)
 {
@@ -40,8 +28,7 @@ const em_estimator_ops em_variance = {
     .doc = "covariance of the draws, shrunk as in Stan",
     .source = "Stan reference manual, covariance adaptation",
     .windowed = true,
-    .size = em_moments_with_count,
-    .observe = observe,
-    .recentre = recentre,
+    .n_observed = 1,
+    .observed = {offsetof(em_observation, theta)},
     .estimate = estimate,
 };

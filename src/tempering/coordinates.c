@@ -78,6 +78,7 @@ em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row)
 static void sum_again(em_tempering *t, const em_samples *draws, double *sum, double *unit)
 {
     const em_estimator_ops *estimator = em_tempering_estimator(t);
+    const em_part whole = {0, t->dim, t->structure};
 
     memset(sum, 0, (size_t)t->n_accumulator * sizeof *sum);
     memset(t->farthest, 0, (size_t)t->dim * sizeof *t->farthest);
@@ -92,7 +93,7 @@ static void sum_again(em_tempering *t, const em_samples *draws, double *sum, dou
             unit[i] += theta[i] * theta[i] / (double)draws->n;
         }
         const em_observation sample = {.theta = t->message, .gradient = theta + t->dim};
-        estimator->observe(t->structure, t->dim, &sample, sum);
+        em_estimator_observe_part(estimator, &whole, &sample, sum);
     }
     for (int64_t i = 0; i < t->dim; i++)
         unit[i] = t->map.row[i].level > 0 && unit[i] > 0 ? sqrt(unit[i]) : 1;

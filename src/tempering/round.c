@@ -290,7 +290,8 @@ em_status em_round_allocate(em_tempering *t)
     const int64_t n = em_grid_n_local_chain(t->task.grid);
 
     em_release_all(&t->accumulator, &t->farthest);
-    t->n_accumulator = em_tempering_estimator(t)->size(t->structure, t->dim);
+    t->n_accumulator =
+        em_estimator_part_size(em_tempering_estimator(t), &(em_part){0, t->dim, t->structure});
     return em_allocate_all(EM_ARRAY(t->accumulator, n * t->n_accumulator),
                            EM_ARRAY(t->farthest, (n > 0 ? n : 1) * t->dim));
 }

@@ -289,6 +289,8 @@ void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block,
 /* Adds the draws of a round's second half, from which the reference and the masses are learned. */
 static void collect(em_tempering *t, const em_block *block, int64_t iteration)
 {
+    const em_part whole = {0, t->dim, t->structure};
+
     em_window_take(&t->window, block, iteration);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const double *theta = block->theta + c * t->stride;
@@ -299,8 +301,8 @@ static void collect(em_tempering *t, const em_block *block, int64_t iteration)
         }
         const em_observation sample = {.theta = t->message,
                                        .gradient = block->gradient + c * t->stride};
-        em_tempering_estimator(t)->observe(t->structure, t->dim, &sample,
-                                           t->accumulator + c * t->n_accumulator);
+        em_estimator_observe_part(em_tempering_estimator(t), &whole, &sample,
+                                  t->accumulator + c * t->n_accumulator);
     }
 }
 

@@ -68,8 +68,8 @@ static em_status estimate(const char *name, em_structure structure, int n, uint6
                           double *inverse)
 {
     const em_estimator_ops *ops = find_estimator(name);
-    const int64_t size = ops->size(structure, DIM);
     const em_mass_form form = em_mass_plain_form(structure, DIM);
+    const int64_t size = em_estimator_size(ops, &form);
     double *accumulator = NULL, lower[DIM * DIM], a[DIM * DIM];
     em_mass *identity = NULL;
     em_status status;
@@ -91,8 +91,8 @@ static em_status estimate(const char *name, em_structure structure, int n, uint6
                 gradient[i] -= a[i * DIM + j] * theta[j];
         for (int i = 0; i < DIM; i++)
             theta[i] += 0.5; /* a mean away from the centre */
-        ops->observe(structure, DIM, &(em_observation){theta, gradient, z + DIM, NULL},
-                     accumulator);
+        em_estimator_observe(ops, &form, &(em_observation){theta, gradient, z + DIM, NULL},
+                             accumulator);
     }
     status = em_estimate(ops, &form, identity, accumulator, NULL, inverse);
     em_mass_destroy(&identity);
@@ -200,7 +200,7 @@ static double unevenness(double spread, int n, uint64_t seed)
     const em_mass_form form = {.ops = &em_mass_dense, .dim = 2};
     double *accumulator = NULL, out = 0;
 
-    ck_assert_int_eq(em_allocate(ops->size(EM_MASS_DENSE, 2), sizeof *accumulator, &accumulator),
+    ck_assert_int_eq(em_allocate(em_estimator_size(ops, &form), sizeof *accumulator, &accumulator),
                      EM_OK);
     for (int k = 0; k < n; k++) {
         const em_stream stream = {seed, (uint64_t)k, 1, EM_RNG_TEST};
