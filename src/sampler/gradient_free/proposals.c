@@ -13,19 +13,15 @@ em_status em_proposals_create(int64_t n, int64_t dim, em_proposals *out)
     const int64_t panel = n * em_stride(dim);
 
     *out = (em_proposals){.n = n, .dim = dim, .stride = em_stride(dim)};
-    const em_status status = em_allocate(4 * panel + em_stride(n), sizeof(double), &out->z);
-    if (status)
-        return status;
-    out->direction = out->z + panel;
-    out->theta = out->direction + panel;
-    out->gradient = out->theta + panel;
-    out->log_density = out->gradient + panel;
-    return EM_OK;
+    return em_allocate_all(EM_ARRAY(out->z, panel), EM_ARRAY(out->direction, panel),
+                           EM_ARRAY(out->theta, panel), EM_ARRAY(out->gradient, panel),
+                           EM_ARRAY(out->log_density, n));
 }
 
 void em_proposals_release(em_proposals *proposals)
 {
-    em_release(&proposals->z);
+    em_release_all(&proposals->z, &proposals->direction, &proposals->theta, &proposals->gradient,
+                   &proposals->log_density);
 }
 
 void em_proposals_draw(em_proposals *proposals, const em_step_context *context, int64_t chain,

@@ -88,8 +88,7 @@ static em_status rwm_step(em_sampler *base, const em_step_context *context, em_b
         if (status)
             return status;
         for (int64_t c = 0; c < block->n_chain; c++) {
-            const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                                      (uint64_t)context->iteration, EM_RNG_ACCEPT};
+            const em_stream stream = em_chain_stream(context, block, c, EM_RNG_ACCEPT);
             const double acceptance = rwm_acceptance(s, block, c);
             s->accepted[c] += acceptance;
             if (em_uniform(&stream, (uint64_t)k) < acceptance)

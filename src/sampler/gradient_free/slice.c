@@ -134,8 +134,7 @@ static bool slice_move(line *l, double width, const double *uniform)
 static em_status slice_chain(slice_sampler *s, const em_step_context *context, em_block *block,
                              int64_t c)
 {
-    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                              (uint64_t)context->iteration, EM_RNG_ACCEPT};
+    const em_stream stream = em_chain_stream(context, block, c, EM_RNG_ACCEPT);
     line l = {.at = &s->proposals, .posterior = context->posterior, .block = block, .c = c};
     double uniform[UNIFORMS], n_moved = 0;
 

@@ -10,40 +10,29 @@
 em_status em_points_create(int64_t n, int64_t dim, em_points *out)
 {
     const int64_t panel = n * em_stride(dim);
-    em_status status;
 
     *out = (em_points){.n = n, .dim = dim, .stride = em_stride(dim)};
-    status = em_allocate(n, sizeof *out->chain, &out->chain);
-    status = status ? status : em_allocate(5 * panel + em_stride(n), sizeof(double), &out->theta);
-    if (status)
-        return status;
-    out->momentum = out->theta + panel;
-    out->velocity = out->momentum + panel;
-    out->gradient = out->velocity + panel;
-    out->acceleration = out->gradient + panel;
-    out->log_density = out->acceleration + panel;
-    return EM_OK;
+    return em_allocate_all(EM_ARRAY(out->chain, n), EM_ARRAY(out->theta, panel),
+                           EM_ARRAY(out->momentum, panel), EM_ARRAY(out->velocity, panel),
+                           EM_ARRAY(out->gradient, panel), EM_ARRAY(out->acceleration, panel),
+                           EM_ARRAY(out->log_density, n));
 }
 
 void em_points_release(em_points *points)
 {
-    em_release_all(&points->chain, &points->theta);
-}
-
-static void hamiltonian_copy_row(int64_t stride, const double *from, double *to)
-{
-    memcpy(to, from, (size_t)stride * sizeof *to);
+    em_release_all(&points->chain, &points->theta, &points->momentum, &points->velocity,
+                   &points->gradient, &points->acceleration, &points->log_density);
 }
 
 void em_points_copy(const em_points *source, int64_t from, em_points *target, int64_t to)
 {
     const int64_t stride = source->stride, i = from * stride, k = to * stride;
 
-    hamiltonian_copy_row(stride, source->theta + i, target->theta + k);
-    hamiltonian_copy_row(stride, source->momentum + i, target->momentum + k);
-    hamiltonian_copy_row(stride, source->velocity + i, target->velocity + k);
-    hamiltonian_copy_row(stride, source->gradient + i, target->gradient + k);
-    hamiltonian_copy_row(stride, source->acceleration + i, target->acceleration + k);
+    em_copy_row(stride, source->theta + i, target->theta + k);
+    em_copy_row(stride, source->momentum + i, target->momentum + k);
+    em_copy_row(stride, source->velocity + i, target->velocity + k);
+    em_copy_row(stride, source->gradient + i, target->gradient + k);
+    em_copy_row(stride, source->acceleration + i, target->acceleration + k);
     target->chain[to] = source->chain[from];
     target->log_density[to] = source->log_density[from];
 }
@@ -55,8 +44,7 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
     double *z = points->velocity;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
-        const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                                  (uint64_t)context->iteration, EM_RNG_MOMENTUM};
+        const em_stream stream = em_chain_stream(context, block, c, EM_RNG_MOMENTUM);
         double *row = z + c * block->stride;
         em_normals(&stream, block->dim, row);
         memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
@@ -231,9 +219,9 @@ void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, 
 {
     const int64_t stride = block->stride;
 
-    hamiltonian_copy_row(stride, points->theta + row * stride, block->theta + c * stride);
-    hamiltonian_copy_row(stride, points->momentum + row * stride, block->momentum + c * stride);
-    hamiltonian_copy_row(stride, points->gradient + row * stride, block->gradient + c * stride);
+    em_copy_row(stride, points->theta + row * stride, block->theta + c * stride);
+    em_copy_row(stride, points->momentum + row * stride, block->momentum + c * stride);
+    em_copy_row(stride, points->gradient + row * stride, block->gradient + c * stride);
     block->log_density[c] = points->log_density[row];
 }
 

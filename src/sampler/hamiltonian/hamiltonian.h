@@ -15,6 +15,8 @@
 #include "sampler/hamiltonian/splitting.h"
 #include "sampler/kernel/sampler.h"
 
+#include <string.h>
+
 /* An energy error beyond which a trajectory is called divergent, as in Stan. */
 #define EM_DIVERGENCE_LIMIT 1000.0
 
@@ -25,6 +27,12 @@ typedef struct em_points {
     double *log_density;                                           /* [n] */
     em_steep_points *steep; /* of the trajectories under way; NULL: they are not noted */
 } em_points;
+
+/* Copies a row of a panel. */
+static inline void em_copy_row(int64_t stride, const double *from, double *to)
+{
+    memcpy(to, from, (size_t)stride * sizeof *to);
+}
 
 /* Errors: EM_EMEMORY. */
 em_status em_points_create(int64_t n, int64_t dim, em_points *out);

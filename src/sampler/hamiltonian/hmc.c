@@ -146,8 +146,7 @@ static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context, 
  * point before the failure. */
 static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block *block, int64_t c)
 {
-    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                              (uint64_t)context->iteration, EM_RNG_ACCEPT};
+    const em_stream stream = em_chain_stream(context, block, c, EM_RNG_ACCEPT);
     const bool failed = block->failed[c];
     const double error =
         (failed ? s->last_energy[c] : em_hamiltonian_energy(&s->points, c)) - s->initial_energy[c];

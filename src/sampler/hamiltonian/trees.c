@@ -10,7 +10,6 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MOST_DEPTH = EM_TREES_MOST_DEPTH };
 
@@ -94,23 +93,18 @@ static double ratio(const em_tree_weight *a, const em_tree_weight *b)
     return a->scale == b->scale ? a->sum / b->sum : a->sum / b->sum * exp(a->scale - b->scale);
 }
 
-static void copy(int64_t stride, const double *from, double *to)
-{
-    memcpy(to, from, (size_t)stride * sizeof *to);
-}
-
 /* Copies one side of a subtree to a side of another. */
 static void copy_side(int64_t stride, const em_subtree *from, int from_side, em_subtree *to,
                       int side)
 {
-    copy(stride, from->momentum[from_side], to->momentum[side]);
-    copy(stride, from->velocity[from_side], to->velocity[side]);
+    em_copy_row(stride, from->momentum[from_side], to->momentum[side]);
+    em_copy_row(stride, from->velocity[from_side], to->velocity[side]);
 }
 
 static void copy_subtree(int64_t stride, const em_subtree *from, em_subtree *to)
 {
     to->n = from->n;
-    copy(stride, from->sum, to->sum);
+    em_copy_row(stride, from->sum, to->sum);
     copy_side(stride, from, 0, to, 0);
     copy_side(stride, from, 1, to, 1);
 }
@@ -173,8 +167,7 @@ static void init(em_trees *trees, const em_step_context *context, const em_block
     em_tree *t = &trees->tree[c];
     const em_subtree leaf = subtree_of(&trees->moving, c);
 
-    t->stream = (em_stream){context->seed, (uint64_t)block->chain[c], (uint64_t)context->iteration,
-                            EM_RNG_TRAJECTORY};
+    t->stream = em_chain_stream(context, block, c, EM_RNG_TRAJECTORY);
     t->step_size = context->step_size[c];
     t->depth = t->front = 0;
     t->most = most_depth(depth, &context->trajectory);

@@ -6,32 +6,26 @@
 em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int64_t n_extra,
                           em_block **out)
 {
-    em_block *block = NULL;
-    em_status status = em_allocate(1, sizeof *block, &block);
+    const int64_t panel = n_chain * em_stride(dim);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_block *block = *out;
 
-    *out = NULL;
     if (status)
         return status;
-    block->n_chain = n_chain;
-    block->dim = dim;
-    block->stride = em_stride(dim);
-    block->n_extra = n_extra;
-    status = em_allocate(n_chain, sizeof *block->chain, &block->chain);
-    for (int64_t c = 0; !status && c < n_chain; c++)
-        block->chain[c] = first_chain + c;
-    double **const panels[] = {&block->theta, &block->momentum, &block->gradient};
-    for (int i = 0; !status && i < 3; i++)
-        status = em_allocate(n_chain * block->stride, sizeof(double), panels[i]);
-    double **const vectors[] = {&block->log_density, &block->acceptance, &block->n_step};
-    for (int i = 0; !status && i < 3; i++)
-        status = em_allocate(n_chain, sizeof(double), vectors[i]);
-    status = status ? status : em_allocate(n_chain, sizeof *block->failed, &block->failed);
-    status = status ? status : em_allocate(n_chain * n_extra, sizeof(double), &block->extra);
+    *block =
+        (em_block){.n_chain = n_chain, .dim = dim, .stride = em_stride(dim), .n_extra = n_extra};
+    status =
+        em_allocate_all(EM_ARRAY(block->chain, n_chain), EM_ARRAY(block->theta, panel),
+                        EM_ARRAY(block->momentum, panel), EM_ARRAY(block->gradient, panel),
+                        EM_ARRAY(block->log_density, n_chain), EM_ARRAY(block->acceptance, n_chain),
+                        EM_ARRAY(block->n_step, n_chain), EM_ARRAY(block->failed, n_chain),
+                        EM_ARRAY(block->extra, n_chain * n_extra));
     for (int i = 0; !status && i < EM_STAT_COUNT; i++)
         status = em_allocate(n_chain, sizeof(double), &block->stat[i]);
+    for (int64_t c = 0; !status && c < n_chain; c++)
+        block->chain[c] = first_chain + c;
     if (status)
-        em_block_destroy(&block);
-    *out = block;
+        em_block_destroy(out);
     return status;
 }
 

@@ -271,6 +271,14 @@ void em_sampler_destroy(em_sampler **sampler); /* NULL-safe */
 /* The numbers n_extra of each chain. Local. */
 int64_t em_sampler_n_extra(const em_sampler_ops *ops, const void *options, int64_t dim);
 
+/* The random numbers of chain c of a block in an iteration. Local. */
+static inline em_stream em_chain_stream(const em_step_context *context, const em_block *block,
+                                        int64_t c, em_purpose purpose)
+{
+    return (em_stream){context->seed, (uint64_t)block->chain[c], (uint64_t)context->iteration,
+                       purpose};
+}
+
 /* Whether the sampler computes a statistic; false for sampler NULL. Local. */
 static inline bool em_sampler_has_stat(const em_sampler_ops *sampler, em_stat wanted)
 {

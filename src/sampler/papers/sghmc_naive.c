@@ -132,8 +132,7 @@ static em_status sghmc_naive_trajectory(naive_sampler *s, const em_step_context 
 static bool sghmc_naive_accepts(const naive_sampler *s, const em_step_context *context,
                                 const em_block *block, int64_t c, double error)
 {
-    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                              (uint64_t)context->iteration, EM_RNG_ACCEPT};
+    const em_stream stream = em_chain_stream(context, block, c, EM_RNG_ACCEPT);
 
     return isfinite(error) && (!s->options->metropolis || log(em_uniform(&stream, 0)) < -error);
 }

@@ -22,15 +22,10 @@ em_status em_sgnphmc_set_up_printed(em_sgnphmc_sampler *s, int64_t n_chain, int6
 static em_status sgnphmc_printed_evaluate(em_sgnphmc_sampler *s, const em_step_context *context,
                                           const em_block *block, int64_t k)
 {
-    em_nose_poincare *flow = s->flow;
     const em_stochastic_options *options = s->thermostat.options;
 
-    em_query query = em_block_query(block);
-
-    query.theta = flow->theta;
-    query.log_density = flow->log_density;
-    query.gradient = flow->gradient;
-    return em_stochastic_evaluate(options, context, options->leapfrog_steps + 1, k, query);
+    return em_stochastic_evaluate(options, context, options->leapfrog_steps + 1, k,
+                                  em_nose_poincare_query(s->flow, block->chain));
 }
 
 em_status em_sgnphmc_step_printed(em_sgnphmc_sampler *s, const em_step_context *context,

@@ -141,8 +141,7 @@ static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context
 static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_block *block,
                          int64_t c, double error)
 {
-    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                              (uint64_t)context->iteration, EM_RNG_ACCEPT};
+    const em_stream stream = em_chain_stream(context, block, c, EM_RNG_ACCEPT);
     const bool accept = isfinite(error) && log(em_uniform(&stream, 0)) < -error;
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);

@@ -20,19 +20,18 @@ em_metric_kind em_riemann_metric_of(const void *options)
 
 em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out)
 {
-    em_riemann *r = NULL;
-    em_status status = em_allocate(1, sizeof *r, &r);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_riemann *r = *out;
 
-    *out = r;
     if (status)
         return status;
     *r = (em_riemann){.dim = dim,
                       .diagonal = options->metric == EM_RIEMANN_DIAGONAL,
                       .rounds = options->fixed_point};
-    double **const vectors[] = {&r->half_trace, &r->at,     &r->velocity, &r->start,
-                                &r->next,       &r->before, &r->half,     &r->back};
-    for (int i = 0; !status && i < 8; i++)
-        status = em_allocate(dim, sizeof(double), vectors[i]);
+    status =
+        em_allocate_all(EM_ARRAY(r->half_trace, dim), EM_ARRAY(r->at, dim),
+                        EM_ARRAY(r->velocity, dim), EM_ARRAY(r->start, dim), EM_ARRAY(r->next, dim),
+                        EM_ARRAY(r->before, dim), EM_ARRAY(r->half, dim), EM_ARRAY(r->back, dim));
     if (status)
         em_riemann_destroy(out);
     return status;
@@ -49,12 +48,11 @@ static em_status riemann_prepare(em_riemann *r)
     r->by_element = em_posterior_is_diagonal(r->posterior);
     if (!r->by_element)
         status = em_metric_check_dim(n);
-    if (!status && !r->by_element)
-        status = em_allocate(n * n * n, sizeof(double), &r->derivative);
-    double **const matrices[] = {&r->factor, &r->there, &r->inverse};
-    for (int i = 0; !status && i < 3; i++)
-        status = em_allocate(r->by_element ? n : n * n, sizeof(double), matrices[i]);
-    return status;
+    const int64_t size = r->by_element ? n : n * n;
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(r->derivative, r->by_element ? 0 : n * n * n),
+                                    EM_ARRAY(r->factor, size), EM_ARRAY(r->there, size),
+                                    EM_ARRAY(r->inverse, size));
 }
 
 void em_riemann_destroy(em_riemann **riemann)

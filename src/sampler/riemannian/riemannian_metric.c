@@ -22,26 +22,23 @@ em_status em_metric_check_dim(int64_t dim)
 em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
                            int64_t dim, em_metric **out)
 {
-    em_metric *m = NULL;
-    em_status status = em_allocate(1, sizeof *m, &m);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_metric *m = *out;
 
-    *out = NULL;
     if (status)
         return status;
-    m->kind = (em_metric_kind)options->kind;
-    m->scale = options->scale;
-    m->shift = options->shift;
-    m->of = of;
-    m->dim = dim;
-    m->stride = em_stride(dim);
+    *m = (em_metric){.kind = (em_metric_kind)options->kind,
+                     .scale = options->scale,
+                     .shift = options->shift,
+                     .of = of,
+                     .dim = dim,
+                     .stride = em_stride(dim)};
     status = em_allocate(m->stride, sizeof(double), &m->divergence);
     if (!status && m->kind == EM_METRIC_DENSITY)
-        status = em_allocate(n_chain, sizeof(double), &m->log_density);
-    if (!status && m->kind == EM_METRIC_DENSITY)
-        status = em_allocate(n_chain * m->stride, sizeof(double), &m->gradient);
+        status = em_allocate_all(EM_ARRAY(m->log_density, n_chain),
+                                 EM_ARRAY(m->gradient, n_chain * m->stride));
     if (status)
-        em_metric_destroy(&m);
-    *out = m;
+        em_metric_destroy(out);
     return status;
 }
 

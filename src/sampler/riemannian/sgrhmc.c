@@ -36,11 +36,6 @@ static const em_field fields[] = {
                    "size, to show why it is there (EQUATIONS 8)"),
     {0}};
 
-static em_status sgrhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
-{
-    return em_metric_langevin_set_up(base, EM_DIVERGENCE_OF_ROOT, n_chain, dim);
-}
-
 /* Makes a bath that draws N(0, I - b V), for any mass. */
 static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
@@ -53,12 +48,14 @@ static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_b
     return status;
 }
 
-static em_status sgrhmc_update_baths(em_metric_langevin *s, const em_step_context *context)
+static em_status sgrhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    const sgrhmc_options *options = (const sgrhmc_options *)s->options;
+    em_baths *baths = &((em_langevin *)base)->baths;
+    const em_status status = em_metric_langevin_set_up(base, EM_DIVERGENCE_OF_ROOT, n_chain, dim);
 
-    return em_baths_update(&s->langevin.baths, context, options->correct_noise, sgrhmc_make_bath,
-                           NULL);
+    baths->make = sgrhmc_make_bath;
+    baths->corrects = ((const sgrhmc_options *)base->options)->correct_noise;
+    return status;
 }
 
 /* Draws N(0, I - eps/2 V) from the standard normals. */
@@ -96,7 +93,7 @@ static void sgrhmc_move(em_metric_langevin *self, em_block *block, int64_t c)
 static em_status sgrhmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_metric_langevin *s = (em_metric_langevin *)base;
-    const em_status status = sgrhmc_update_baths(s, context);
+    const em_status status = em_baths_update(&s->langevin.baths, context, NULL);
 
     return status ? status
                   : em_metric_langevin_step(s, context, block, sgrhmc_agitate, sgrhmc_move);
@@ -106,7 +103,7 @@ static em_status sgrhmc_step(em_sampler *base, const em_step_context *context, e
 static em_status sgrhmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, block->momentum);
-    return sgrhmc_update_baths((em_metric_langevin *)base, context);
+    return em_baths_update(&((em_langevin *)base)->baths, context, NULL);
 }
 
 const em_sampler_ops em_sgrhmc = {

@@ -52,13 +52,6 @@ typedef struct sgrnphmc_sampler {
     double log_density, q;
 } sgrnphmc_sampler;
 
-static int64_t sgrnphmc_n_extra(const void *options, int64_t dim)
-{
-    (void)options;
-    (void)dim;
-    return 1; /* q */
-}
-
 static void sgrnphmc_release(em_sampler *base)
 {
     sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
@@ -253,6 +246,6 @@ const em_sampler_ops em_sgrnphmc = {
     .step = sgrnphmc_step,
     .metric = em_riemann_metric_of,
     .minibatches = true,
-    .n_extra = sgrnphmc_n_extra,
+    .n_extra = em_thermostat_n_extra,
     .refresh = sgrnphmc_refresh,
 };

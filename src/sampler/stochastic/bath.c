@@ -102,11 +102,10 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
                          em_bath **out)
 {
     const int64_t size = em_mass_size(structure, dim);
-    em_bath *bath = NULL;
     double *y = NULL;
-    em_status status = em_allocate(1, sizeof *bath, &bath);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_bath *bath = *out;
 
-    *out = NULL;
     status = status ? status : em_allocate_doubles(size + dim, &y);
     status = status ? status : em_frame(structure, dim, A, V, y, y + size);
     status = status ? status : bath_pad(structure, dim, y, &bath->basis);
@@ -114,7 +113,7 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
         status = bath_pad(EM_MASS_DIAG, dim, y + size, &bath->value);
     em_release(&y);
     if (status) {
-        bath_destroy(&bath);
+        bath_destroy(out);
         return status;
     }
     bath->structure = structure;
@@ -124,7 +123,6 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
         bath->share = fmax(bath->share, bath->value[k]);
     bath->same_basis = structure == EM_MASS_DIAG && em_all_equal(dim, bath->basis);
     bath->same_value = V && em_all_equal(dim, bath->value);
-    *out = bath;
     return EM_OK;
 }
 
@@ -302,11 +300,8 @@ void em_bath_kick(em_bath *const *bath, int64_t n_chain, double fraction, const 
 
 em_status em_baths_create(int64_t n_chain, em_baths *out)
 {
-    em_status status;
-
     *out = (em_baths){.n_chain = n_chain};
-    status = em_allocate(n_chain, sizeof *out->bath, &out->bath);
-    return status ? status : em_allocate(n_chain, sizeof *out->key, &out->key);
+    return em_allocate_all(EM_ARRAY(out->bath, n_chain), EM_ARRAY(out->key, n_chain));
 }
 
 static void bath_clear(em_baths *baths)
@@ -324,10 +319,9 @@ void em_baths_destroy(em_baths *baths)
     em_release_all(&baths->bath, &baths->key);
 }
 
-static em_bath_key bath_key_of(const em_baths *baths, const em_step_context *context, bool corrects,
-                               int64_t c)
+static em_bath_key bath_key_of(const em_baths *baths, const em_step_context *context, int64_t c)
 {
-    const em_noise *noise = corrects && context->noise ? context->noise[c] : NULL;
+    const em_noise *noise = baths->corrects && context->noise ? context->noise[c] : NULL;
 
     return (em_bath_key){context->mass[c], noise, context->mass[c]->version,
                          noise ? noise->version : 0,
@@ -340,30 +334,29 @@ static bool bath_same_key(const em_bath_key *a, const em_bath_key *b)
            a->noise_version == b->noise_version && a->step_size == b->step_size;
 }
 
-static bool bath_up_to_date(const em_baths *baths, const em_step_context *context, bool corrects)
+static bool bath_up_to_date(const em_baths *baths, const em_step_context *context)
 {
     for (int64_t c = 0; c < baths->n_chain; c++) {
-        const em_bath_key key = bath_key_of(baths, context, corrects, c);
+        const em_bath_key key = bath_key_of(baths, context, c);
         if (!baths->bath[c] || !bath_same_key(&key, &baths->key[c]))
             return false;
     }
     return true;
 }
 
-em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
-                          em_bath_maker *make, const void *self)
+em_status em_baths_update(em_baths *baths, const em_step_context *context, const void *self)
 {
     em_status status = EM_OK;
 
-    if (bath_up_to_date(baths, context, corrects))
+    if (bath_up_to_date(baths, context))
         return EM_OK;
     bath_clear(baths);
     for (int64_t c = 0; !status && c < baths->n_chain; c++) {
-        baths->key[c] = bath_key_of(baths, context, corrects, c);
+        baths->key[c] = bath_key_of(baths, context, c);
         if (c > 0 && bath_same_key(&baths->key[c], &baths->key[c - 1]))
             baths->bath[c] = baths->bath[c - 1];
         else
-            status = make(self, &baths->key[c], &baths->bath[c]);
+            status = baths->make(self, &baths->key[c], &baths->bath[c]);
     }
     if (status == EM_NONFINITE)
         return em_fail(EM_EMODEL, "the mass or friction of a chain is not positive definite");

@@ -77,23 +77,24 @@ typedef struct em_bath_key {
     double step_size;
 } em_bath_key;
 
+/* Creates one bath; `self` is the argument of em_baths_update. */
+typedef em_status em_bath_maker(const void *self, const em_bath_key *key, em_bath **out);
+
 /* The baths of a block of chains; neighbours with the same key share one. */
 typedef struct em_baths {
     int64_t n_chain;
+    em_bath_maker *make; /* set by the kernel, as the next two */
+    bool corrects;       /* false: V is taken as zero */
     bool of_any_step; /* they do not depend on the step size, so a new step size needs no new baths
                        */
     em_bath **bath;   /* [n_chain] */
     em_bath_key *key; /* [n_chain] */
 } em_baths;
 
-/* Creates one bath; `self` is the argument of em_baths_update. */
-typedef em_status em_bath_maker(const void *self, const em_bath_key *key, em_bath **out);
-
 em_status em_baths_create(int64_t n_chain, em_baths *out);
 void em_baths_destroy(em_baths *baths);
 
 /* Creates again the baths whose mass, noise or step size in the context has changed; otherwise it
- * allocates nothing. `corrects` false: V is taken as zero. Errors: those of `make`, with EM_EMODEL
- * instead of EM_NONFINITE. */
-em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
-                          em_bath_maker *make, const void *self);
+ * allocates nothing. `self` is passed to `make`. Errors: those of `make`, with EM_EMODEL instead of
+ * EM_NONFINITE. */
+em_status em_baths_update(em_baths *baths, const em_step_context *context, const void *self);

@@ -179,17 +179,6 @@ void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_bloc
     em_mass_momentum(context->mass, block->n_chain, s->normals, block->momentum);
 }
 
-EM_CLONES static void langevin_sum(int64_t n, const double *restrict from, double *restrict to)
-{
-    for (int64_t i = 0; i < n; i++)
-        to[i] += from[i];
-}
-
-void em_langevin_sum(int64_t n, const double *from, double *to)
-{
-    langevin_sum(n, from, to);
-}
-
 EM_CLONES static void langevin_add(int64_t n, double eps, const double *restrict from,
                                    double *restrict to)
 {

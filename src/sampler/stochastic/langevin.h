@@ -74,9 +74,6 @@ double em_langevin_noise_share(const em_sampler *sampler);
 /* Draws all momenta p ~ N(0, M). */
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block);
 
-/* to [n] <- to + from */
-void em_langevin_sum(int64_t n, const double *from, double *to);
-
 /* to <- to + fraction eps from, for panels of the block */
 void em_langevin_add(const em_langevin *s, const em_block *block, double fraction,
                      const double *from, double *to);

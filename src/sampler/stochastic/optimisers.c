@@ -78,14 +78,6 @@ static em_status optimiser_step(em_sampler *base, const em_step_context *context
     return em_langevin_in_turns((em_langevin *)base, context, block, optimiser_iterate);
 }
 
-/* The size of the row of a chain in v, the moving average of squared gradients, padded as the
- * panels are. */
-static int64_t optimiser_squares(const void *options, int64_t dim)
-{
-    (void)options;
-    return em_stride(dim);
-}
-
 /* ---- the three optimisers ---- */
 
 EM_CLONES static void sgd_gather(int64_t n, double m, const double *restrict g, double *restrict p)
@@ -201,7 +193,7 @@ const em_sampler_ops em_rmsprop = {
     OPTIMISER_OPS,
     .fields = rmsprop_fields,
     .set_up = rmsprop_set_up,
-    .n_extra = optimiser_squares,
+    .n_extra = em_stochastic_extra_row,
 };
 
 const em_sampler_ops em_adam = {
@@ -212,5 +204,5 @@ const em_sampler_ops em_adam = {
     OPTIMISER_OPS,
     .fields = adam_fields,
     .set_up = adam_set_up,
-    .n_extra = optimiser_squares,
+    .n_extra = em_stochastic_extra_row,
 };

@@ -14,33 +14,29 @@ struct em_recipe_stepper {
 em_status em_recipe_create(const em_recipe *recipe, em_recipe_stepper **out)
 {
     const int64_t n = recipe->dim, square = n * n;
-    em_recipe_stepper *s = NULL;
-    em_status status = em_allocate(1, sizeof *s, &s);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_recipe_stepper *s = *out;
 
-    *out = NULL;
-    status = status ? status : em_allocate(5 * square + 5 * n, sizeof(double), &s->D);
-    if (status) {
-        em_release(&s);
+    if (status)
         return status;
-    }
     s->recipe = recipe;
-    s->Q = s->D + square;
-    s->covariance = s->Q + square;
-    s->vectors = s->covariance + square;
-    s->scratch = s->vectors + square;
-    s->slope = s->scratch + square;
-    s->gamma = s->slope + n;
-    s->drift = s->gamma + n;
-    s->noise = s->drift + n;
-    s->shifted = s->noise + n;
-    *out = s;
-    return EM_OK;
+    status =
+        em_allocate_all(EM_ARRAY(s->D, square), EM_ARRAY(s->Q, square),
+                        EM_ARRAY(s->covariance, square), EM_ARRAY(s->vectors, square),
+                        EM_ARRAY(s->scratch, square), EM_ARRAY(s->slope, n), EM_ARRAY(s->gamma, n),
+                        EM_ARRAY(s->drift, n), EM_ARRAY(s->noise, n), EM_ARRAY(s->shifted, n));
+    if (status)
+        em_recipe_destroy(out);
+    return status;
 }
 
 void em_recipe_destroy(em_recipe_stepper **stepper)
 {
-    if (*stepper)
-        em_release(&(*stepper)->D);
+    em_recipe_stepper *s = *stepper;
+
+    if (s)
+        em_release_all(&s->D, &s->Q, &s->covariance, &s->vectors, &s->scratch, &s->slope, &s->gamma,
+                       &s->drift, &s->noise, &s->shifted);
     em_release(stepper);
 }
 

@@ -84,18 +84,6 @@ static em_status sghmc_check_options(const sghmc_options *options, int64_t dim)
     return EM_OK;
 }
 
-static em_status sghmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
-{
-    sghmc_sampler *self = (sghmc_sampler *)base;
-    const sghmc_options *options = self->options = base->options;
-    const em_status status = sghmc_check_options(options, dim);
-
-    self->langevin.heats = true;
-    self->integrator = options->paper ? EULER : options->integrator;
-    self->refreshes = options->refresh_momentum || options->paper;
-    return status ? status : em_langevin_set_up(base, n_chain, dim);
-}
-
 /* ---- the heat bath: E and the noise, for one mass, V and step size ---- */
 
 /* The factor by which E multiplies a component with rate r, an eigenvalue of C W. */
@@ -275,10 +263,19 @@ static double sghmc_refresh_bytes(int64_t dim)
     return em_bytes_of_doubles((N_DIAG + N_VECTOR) * dim) + em_bath_bytes(dim);
 }
 
-static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *context)
+static em_status sghmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sghmc_make_bath,
-                           s);
+    sghmc_sampler *self = (sghmc_sampler *)base;
+    const sghmc_options *options = self->options = base->options;
+    em_status status = sghmc_check_options(options, dim);
+
+    status = status ? status : em_langevin_set_up(base, n_chain, dim);
+    self->langevin.heats = true;
+    self->langevin.baths.make = sghmc_make_bath;
+    self->langevin.baths.corrects = options->correct_noise;
+    self->integrator = options->paper ? EULER : options->integrator;
+    self->refreshes = options->refresh_momentum || options->paper;
+    return status;
 }
 
 /* ---- the step ---- */
@@ -366,7 +363,7 @@ static em_status sghmc_iterate(em_sampler *base, const em_step_context *context,
 static em_status sghmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     sghmc_sampler *self = (sghmc_sampler *)base;
-    const em_status status = sghmc_update_baths(self, context);
+    const em_status status = em_baths_update(&self->langevin.baths, context, self);
 
     return status ? status : em_langevin_in_turns(&self->langevin, context, block, sghmc_iterate);
 }
@@ -374,7 +371,7 @@ static em_status sghmc_step(em_sampler *base, const em_step_context *context, em
 static em_status sghmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_langevin_refresh((em_langevin *)base, context, block);
-    return sghmc_update_baths((sghmc_sampler *)base, context);
+    return em_baths_update(&((em_langevin *)base)->baths, context, base);
 }
 
 const em_sampler_ops em_sghmc = {

@@ -29,30 +29,26 @@ static const em_field fields[] = {
             .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     {0}};
 
-static em_status sgld_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
-{
-    const em_status status = em_langevin_set_up(base, n_chain, dim);
-
-    ((em_langevin *)base)->baths.of_any_step = true;
-    return status;
-}
-
 static em_status sgld_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     (void)self;
     return em_bath_of_mass(key->mass, key->noise, out);
 }
 
+static em_status sgld_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
+{
+    em_baths *baths = &((em_langevin *)base)->baths;
+    const em_status status = em_langevin_set_up(base, n_chain, dim);
+
+    baths->make = sgld_make_bath;
+    baths->corrects = ((const sgld_options *)base->options)->correct_noise;
+    baths->of_any_step = true;
+    return status;
+}
+
 static double sgld_refresh_bytes(int64_t dim)
 {
     return em_bytes_of_doubles(2 * dim) + em_bath_bytes(dim);
-}
-
-static em_status sgld_update_baths(em_langevin *s, const em_step_context *context)
-{
-    const bool corrects = ((const sgld_options *)s->options)->correct_noise;
-
-    return em_baths_update(&s->baths, context, corrects, sgld_make_bath, NULL);
 }
 
 /* The step eps g + sqrt(2 eps) noise, before it is multiplied by a root of W. */
@@ -65,6 +61,12 @@ EM_CLONES static void sgld_mix(int64_t n, double eps, const double *restrict gra
         noise[i] = eps * gradient[i] + root * noise[i];
 }
 
+EM_CLONES static void sgld_add(int64_t n, const double *restrict from, double *restrict to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += from[i];
+}
+
 /* theta <- theta + W (eps g + N(0, 2 eps (M - eps/2 V))) */
 static void sgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
@@ -75,7 +77,7 @@ static void sgld_move(em_langevin *s, const em_step_context *context, em_block *
     for (int64_t c = 0; c < block->n_chain; c++)
         sgld_mix(n, s->eps[c], block->gradient + c * n, s->noise + c * n);
     em_mass_velocity(context->mass, block->n_chain, s->noise, s->velocity);
-    em_langevin_sum(block->n_chain * n, s->velocity, block->theta);
+    sgld_add(block->n_chain * n, s->velocity, block->theta);
 }
 
 static em_status sgld_iterate(em_sampler *base, const em_step_context *context, em_block *block,
@@ -97,7 +99,7 @@ static em_status sgld_iterate(em_sampler *base, const em_step_context *context, 
 static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_langevin *s = (em_langevin *)base;
-    const em_status status = sgld_update_baths(s, context);
+    const em_status status = em_baths_update(&s->baths, context, s);
 
     return status ? status : em_langevin_in_turns(s, context, block, sgld_iterate);
 }
@@ -105,7 +107,7 @@ static em_status sgld_step(em_sampler *base, const em_step_context *context, em_
 static em_status sgld_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     (void)block;
-    return sgld_update_baths((em_langevin *)base, context);
+    return em_baths_update(&((em_langevin *)base)->baths, context, base);
 }
 
 const em_sampler_ops em_sgld = {

@@ -12,6 +12,12 @@ const em_stat em_stochastic_stats[] = {EM_STAT_LP, EM_STAT_STEP_SIZE, EM_STAT_N_
 
 const char *const em_minibatch_orders[] = {"drawn", "epoch", NULL};
 
+int64_t em_stochastic_extra_row(const void *options, int64_t dim)
+{
+    (void)options;
+    return em_stride(dim);
+}
+
 em_status em_stochastic_check(const em_stochastic_options *options, const char **name)
 {
     const em_reals *at = &options->halve_at;
@@ -237,8 +243,7 @@ void em_stochastic_noise(const em_stochastic_options *options, const em_step_con
 double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,
                             uint64_t index)
 {
-    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                              (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
+    const em_stream stream = em_chain_stream(context, block, c, EM_RNG_THERMOSTAT);
 
     return em_normal_quantile(em_uniform(&stream, index));
 }

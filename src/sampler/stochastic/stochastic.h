@@ -40,6 +40,10 @@ extern const char *const em_minibatch_orders[];
         EM_REAL(em_stochastic_options, decay_scale, .minimum = 1e-300, .maximum = 1e300,           \
                 .fallback = "1000", .doc = "b of the decreasing steps, in iterations")
 
+/* em_sampler_ops.n_extra of kernels with an extra number for each parameter. Rows are padded, so
+ * that they line up with the panels. Local. */
+int64_t em_stochastic_extra_row(const void *options, int64_t dim);
+
 /* Checks what the rows of the options cannot express. On an error, *name is the option, and the
  * message says what was found and expected. Local. Errors: EM_ECONFIG. */
 em_status em_stochastic_check(const em_stochastic_options *options, const char **name);

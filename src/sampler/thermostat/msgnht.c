@@ -53,21 +53,12 @@ static const msgnht_options *msgnht_options_of(const em_thermostat *s)
     return (const msgnht_options *)s->options;
 }
 
-/* The numbers that xi takes in each chain. Rows are padded with zeros, so that they line up with
- * the panels. */
-static int64_t msgnht_n_extra(const void *options, int64_t dim)
-{
-    (void)options;
-    return em_stride(dim);
-}
-
 /* xi ~ N(a, I) */
 static void msgnht_draw(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t c)
 {
     const double diffusion = msgnht_options_of(self)->diffusion;
-    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                              (uint64_t)context->iteration, EM_RNG_THERMOSTAT};
+    const em_stream stream = em_chain_stream(context, block, c, EM_RNG_THERMOSTAT);
     double *xi = block->extra + c * block->n_extra;
 
     em_normals(&stream, block->dim, xi);
@@ -288,6 +279,6 @@ const em_sampler_ops em_msgnht = {
     .release = em_thermostat_release,
     .step = msgnht_step,
     .minibatches = true,
-    .n_extra = msgnht_n_extra,
+    .n_extra = em_stochastic_extra_row,
     .refresh = em_thermostat_refresh,
 };

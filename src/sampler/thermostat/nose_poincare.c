@@ -11,22 +11,26 @@ const em_stat em_nose_poincare_stats[] = {
     EM_STAT_LP,           EM_STAT_STEP_SIZE, EM_STAT_N_STEPS,    EM_STAT_DIVERGING, EM_STAT_ENERGY,
     EM_STAT_ENERGY_ERROR, EM_STAT_INT_TIME,  EM_STAT_THERMOSTAT, EM_STAT_COUNT};
 
+int64_t em_nose_poincare_n_extra(const void *options, int64_t dim)
+{
+    (void)options, (void)dim;
+    return 2;
+}
+
 em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double Q, em_nose_poincare **out)
 {
     const int64_t panel = n_chain * em_stride(dim), vector = em_stride(n_chain);
-    em_nose_poincare *f = NULL;
-    em_status status = em_allocate(1, sizeof *f, &f);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_nose_poincare *f = *out;
 
-    *out = f;
     if (status)
         return status;
     *f = (em_nose_poincare){.n_chain = n_chain, .dim = dim, .stride = em_stride(dim)};
-    double **const panels[] = {&f->theta, &f->momentum, &f->gradient, &f->velocity};
-    double **const vectors[] = {&f->log_density, &f->s, &f->q, &f->h0, &f->kinetic, &f->Q};
-    for (int i = 0; !status && i < 4; i++)
-        status = em_allocate(panel, sizeof(double), panels[i]);
-    for (int i = 0; !status && i < 6; i++)
-        status = em_allocate(vector, sizeof(double), vectors[i]);
+    status = em_allocate_all(EM_ARRAY(f->theta, panel), EM_ARRAY(f->momentum, panel),
+                             EM_ARRAY(f->gradient, panel), EM_ARRAY(f->velocity, panel),
+                             EM_ARRAY(f->log_density, vector), EM_ARRAY(f->s, vector),
+                             EM_ARRAY(f->q, vector), EM_ARRAY(f->h0, vector),
+                             EM_ARRAY(f->kinetic, vector), EM_ARRAY(f->Q, vector));
     for (int64_t c = 0; !status && c < n_chain; c++)
         f->Q[c] = Q;
     if (status)

@@ -22,6 +22,9 @@ typedef struct em_nose_poincare {
     double *Q; /* mass of the thermostats q */
 } em_nose_poincare;
 
+/* em_sampler_ops.n_extra: s (or its logarithm) and q / Q, as an iteration left them. */
+int64_t em_nose_poincare_n_extra(const void *options, int64_t dim);
+
 /* Creates a flow whose chains all have Q = thermostat_mass at first. Errors: EM_EMEMORY. */
 em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double thermostat_mass,
                                   em_nose_poincare **out);

@@ -37,13 +37,6 @@ typedef struct nphmc_sampler {
     em_nose_poincare *flow;
 } nphmc_sampler;
 
-static int64_t nphmc_n_extra(const void *options, int64_t dim)
-{
-    (void)options;
-    (void)dim;
-    return 2; /* s and q as the trajectory left them */
-}
-
 static void nphmc_release(em_sampler *base)
 {
     em_nose_poincare_destroy(&((nphmc_sampler *)base)->flow);
@@ -88,5 +81,5 @@ const em_sampler_ops em_nphmc = {
     .set_up = nphmc_set_up,
     .release = nphmc_release,
     .step = nphmc_step,
-    .n_extra = nphmc_n_extra,
+    .n_extra = em_nose_poincare_n_extra,
 };

@@ -61,13 +61,6 @@ static double sgnht_friction(const em_block *block, int64_t c)
     return block->extra[c];
 }
 
-static int64_t sgnht_n_extra(const void *options, int64_t dim)
-{
-    (void)options;
-    (void)dim;
-    return 1; /* xi */
-}
-
 static em_status sgnht_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     em_sgnht_sampler *s = (em_sgnht_sampler *)base;
@@ -77,16 +70,6 @@ static em_status sgnht_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     s->thermostat.friction = sgnht_friction;
     s->mu = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
     return em_thermostat_set_up(base, n_chain, dim);
-}
-
-/* Makes the steps B O B with noise N(0, M). */
-EM_CLONES static void sgnht_kick_split(int64_t n, double eps, double a, double xi, const double *g,
-                                       em_product noise, double *restrict p)
-{
-    const double damp = exp(-xi * eps / 2), scale = sqrt(2 * a * eps);
-
-    for (int64_t i = 0; i < n; i++)
-        p[i] = damp * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
 }
 
 EM_CLONES static void sgnht_kick_euler(int64_t n, double eps, double a, double xi, const double *g,
@@ -112,7 +95,7 @@ static void sgnht_kick(em_thermostat *t, const em_step_context *context, em_bloc
         if (options->integrator == EULER)
             sgnht_kick_euler(n, eps, a, xi, g, noise, p);
         else
-            sgnht_kick_split(n, eps, a, xi, g, noise, p);
+            em_thermostat_kick(n, eps, a, xi, xi, g, noise, p);
     }
 }
 
@@ -177,6 +160,6 @@ const em_sampler_ops em_sgnht = {
     .release = em_thermostat_release,
     .step = sgnht_step,
     .minibatches = true,
-    .n_extra = sgnht_n_extra,
+    .n_extra = em_thermostat_n_extra,
     .refresh = em_thermostat_refresh,
 };

@@ -47,13 +47,6 @@ static const em_field fields[] = {
 
 enum { LN_S, FRICTION, N_EXTRA }; /* extra numbers of a chain; paper: s itself */
 
-static int64_t sgnphmc_n_extra(const void *options, int64_t dim)
-{
-    (void)options;
-    (void)dim;
-    return N_EXTRA;
-}
-
 static double sgnphmc_first_mass(const em_sgnphmc_options *options, int64_t dim)
 {
     return isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
@@ -123,17 +116,6 @@ static double sgnphmc_diffuse(const em_sgnphmc_options *options, double eps, dou
     return a + exp(-rate) * (xi - a) + sqrt(-expm1(-2 * rate) / Q) * z;
 }
 
-/* Applies friction, gradient and noise, and friction again to one chain. The noise is N(0, M). */
-static void sgnphmc_kick(int64_t n, double eps, double a, double before, double after,
-                         const double *g, em_product noise, double *restrict p)
-{
-    const double damp = exp(-before * eps / 2), damp_after = exp(-after * eps / 2);
-    const double scale = sqrt(2 * a * eps);
-
-    for (int64_t i = 0; i < n; i++)
-        p[i] = damp_after * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
-}
-
 static void sgnphmc_kicks(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block,
                           int64_t k)
 {
@@ -150,8 +132,8 @@ static void sgnphmc_kicks(em_sgnphmc_sampler *s, const em_step_context *context,
         if (s->options->thermostat_diffusion > 0)
             *xi = sgnphmc_diffuse(s->options, eps, em_sgnphmc_mass_of(s, context, c), *xi,
                                   em_stochastic_normal(context, block, c, (uint64_t)k + 1));
-        sgnphmc_kick(n, eps, s->options->diffusion, before, *xi, block->gradient + c * n, noise,
-                     block->momentum + c * n);
+        em_thermostat_kick(n, eps, s->options->diffusion, before, *xi, block->gradient + c * n,
+                           noise, block->momentum + c * n);
     }
 }
 
@@ -199,7 +181,7 @@ const em_sampler_ops em_sgnphmc = {
     .release = sgnphmc_release,
     .step = sgnphmc_step,
     .minibatches = true,
-    .n_extra = sgnphmc_n_extra,
+    .n_extra = em_nose_poincare_n_extra,
     .refresh = em_thermostat_refresh,
     .thermostat_mass = sgnphmc_thermostat_mass,
     .thermostat = sgnphmc_thermostat,

@@ -5,6 +5,7 @@
 #include "math/finite.h"
 #include "sampler/stochastic/coordinate_block.h"
 
+#include <math.h>
 #include <string.h>
 
 const em_stat em_thermostat_stats[] = {EM_STAT_LP,        EM_STAT_STEP_SIZE,  EM_STAT_N_STEPS,
@@ -39,11 +40,16 @@ static void thermostat_draw_momentum(em_thermostat *self, const em_step_context 
                                      em_block *block, int64_t c)
 {
     const int64_t row = c * block->stride;
-    const em_stream stream = {context->seed, (uint64_t)block->chain[c],
-                              (uint64_t)context->iteration, EM_RNG_MOMENTUM};
+    const em_stream stream = em_chain_stream(context, block, c, EM_RNG_MOMENTUM);
 
     em_normals(&stream, block->dim, self->normals + row);
     em_mass_momentum(context->mass + c, 1, self->normals + row, block->momentum + row);
+}
+
+int64_t em_thermostat_n_extra(const void *options, int64_t dim)
+{
+    (void)options, (void)dim;
+    return 1;
 }
 
 em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
@@ -144,6 +150,21 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
     memset(self->product, 0, (size_t)block->n_chain * sizeof *self->product);
     em_thermostat_add_drift(self, context, block, fraction);
     return self->product;
+}
+
+EM_CLONES static void thermostat_kick(int64_t n, double damp, double damp_after, double eps,
+                                      double scale, const double *g, em_product noise,
+                                      double *restrict p)
+{
+    for (int64_t i = 0; i < n; i++)
+        p[i] = damp_after * (damp * p[i] + eps * g[i] + scale * noise.scale[i] * noise.value[i]);
+}
+
+void em_thermostat_kick(int64_t n, double eps, double a, double before, double after,
+                        const double *g, em_product noise, double *p)
+{
+    thermostat_kick(n, exp(-before * eps / 2), exp(-after * eps / 2), eps, sqrt(2 * a * eps), g,
+                    noise, p);
 }
 
 /* A larger p^T W p / D is a divergence. In equilibrium it is 1. Before that, it contains the excess

@@ -39,6 +39,9 @@ extern const em_stat em_thermostat_stats[];
 em_status em_thermostat_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim);
 void em_thermostat_release(em_sampler *sampler);
 
+/* em_sampler_ops.n_extra of kernels whose only extra number of a chain is the thermostat. */
+int64_t em_thermostat_n_extra(const void *options, int64_t dim);
+
 /* em_sampler_ops.refresh: draws p ~ N(0, M) and, before the first iteration, the thermostats. */
 em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
                                 em_block *block);
@@ -64,6 +67,11 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
  * coordinate blocks before it. */
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
                              double fraction);
+
+/* Applies a friction `before`, the gradient and noise 2 a eps N(0, M), and a friction `after` to
+ * p [n] of one chain. `noise` is N(0, M). */
+void em_thermostat_kick(int64_t n, double eps, double a, double before, double after,
+                        const double *g, em_product noise, double *p);
 
 /* Writes the statistics em_thermostat_stats; lp is the estimate of the last minibatch. A chain is
  * diverging if its state is not finite, or if its kinetic energy is larger than an approach to the
