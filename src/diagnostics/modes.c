@@ -1,7 +1,9 @@
 #include "diagnostics/modes.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "diagnostics/rank.h"
+#include "math/finite.h"
 #include "math/order.h"
 
 #include <math.h>
@@ -37,23 +39,20 @@ struct em_mode_finder {
 
 em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder **out)
 {
-    em_mode_finder *finder = NULL;
-    em_status status = em_allocate(1, sizeof *finder, &finder);
+    em_mode_finder *finder;
+    em_status status = em_allocate(1, sizeof **out, out);
 
-    if (!status) {
-        finder->n_chain = n_chain;
-        finder->n_draw = n_draw;
-        status = em_allocate(n_chain, sizeof *finder->cluster, &finder->cluster);
-    }
-    if (!status)
-        status =
-            em_allocate_all(EM_ARRAY(finder->reach, n_chain), EM_ARRAY(finder->wanders, n_chain),
-                            EM_ARRAY(finder->span, n_chain), EM_ARRAY(finder->sorted, n_draw),
-                            EM_ARRAY(finder->order, 2 * n_draw), EM_ARRAY(finder->above, n_chain),
-                            EM_ARRAY(finder->sums, 2 * n_chain));
     if (status)
-        em_mode_finder_destroy(&finder);
-    *out = finder;
+        return status;
+    finder = *out;
+    finder->n_chain = n_chain;
+    finder->n_draw = n_draw;
+    status = em_allocate_all(EM_ARRAY(finder->cluster, n_chain), EM_ARRAY(finder->reach, n_chain),
+                             EM_ARRAY(finder->wanders, n_chain), EM_ARRAY(finder->span, n_chain),
+                             EM_ARRAY(finder->sorted, n_draw), EM_ARRAY(finder->order, 2 * n_draw),
+                             EM_ARRAY(finder->above, n_chain), EM_ARRAY(finder->sums, 2 * n_chain));
+    if (status)
+        em_mode_finder_destroy(out);
     return status;
 }
 
@@ -124,9 +123,8 @@ static int64_t find_reaches(em_mode_finder *finder, const double *draws)
     const int64_t n_chain = finder->n_chain, n_draw = finder->n_draw;
     int64_t n = 0;
 
-    for (int64_t i = 0; i < n_chain * n_draw; i++)
-        if (!isfinite(draws[i]))
-            return 0;
+    if (!em_all_finite(n_chain * n_draw, draws))
+        return 0;
     for (int64_t c = 0; c < n_chain; c++) {
         const double *x = draws + c * n_draw;
         finder->cluster[c] = -1;
@@ -347,24 +345,17 @@ bool em_modes_stay_separate(const em_modes *before, const em_modes *now)
     return before->count > 1 && em_modes_are_settled(now) && now->count >= before->count;
 }
 
-static void append(size_t bytes, char *text, const char *format, long long number)
-{
-    const size_t used = strlen(text);
-
-    snprintf(text + used, bytes - used, format, number);
-}
-
 void em_modes_describe(const em_modes *modes, size_t bytes, char *text)
 {
     const int64_t listed = modes->count < EM_MODES_LISTED ? modes->count : EM_MODES_LISTED;
 
     snprintf(text, bytes, "%lld modes (", (long long)modes->count);
     for (int64_t i = 0; i < listed; i++)
-        append(bytes, text,
-               i == 0                                    ? "%lld"
-               : i + 1 < listed || listed < modes->count ? ", %lld"
-                                                         : " and %lld",
-               (long long)modes->size[i]);
-    append(bytes, text, listed < modes->count ? ", ... of %lld chains)" : " of %lld chains)",
-           (long long)modes->n_chain);
+        em_append(bytes, text,
+                  i == 0                                    ? "%lld"
+                  : i + 1 < listed || listed < modes->count ? ", %lld"
+                                                            : " and %lld",
+                  (long long)modes->size[i]);
+    em_append(bytes, text, listed < modes->count ? ", ... of %lld chains)" : " of %lld chains)",
+              (long long)modes->n_chain);
 }

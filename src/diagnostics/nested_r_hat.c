@@ -1,19 +1,9 @@
 #include "diagnostics/diag.h"
 
+#include "math/finite.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-static bool is_usable(int64_t n, const double *x)
-{
-    bool differs = false;
-
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(x[i]))
-            return false;
-        differs |= x[i] != x[0];
-    }
-    return differs;
-}
 
 /* A shift and a scaling of draws. It subtracts one of the draws, whose digits all may have in
  * common, and multiplies by a power of two so that squares are finite. */
@@ -82,7 +72,7 @@ double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, co
     double within = 0, mean = 0, square = 0;
 
     if (n_superchain < 2 || each < 1 || each * n_superchain != n_chain || n_draw < 1 ||
-        !is_usable(n, draws))
+        !em_all_finite(n, draws) || em_all_equal(n, draws))
         return NAN;
     const double factor = factor_of(n, draws);
     const transform v = {factor, draws[0] * factor};
