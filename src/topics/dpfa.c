@@ -17,7 +17,6 @@
  * and network.
  */
 #include "base/memory.h"
-#include "emass/model/averages.h"
 #include "emass/model/counts.h"
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
@@ -28,6 +27,7 @@
 #include "model/construct/construct.h"
 #include "topics/belief_network.h"
 #include "topics/topic_model.h"
+#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -208,11 +208,11 @@ static void after(void *untyped, const em_local_document *document)
             slope += em_digamma(r + tokens) - em_digamma(r);
             density += lgamma(r + tokens) - lgamma(r);
         }
-        at->slope[k] += rint(r * slope / EM_LOCAL_UNIT);
+        at->slope[k] += rint(r * slope / EM_TOPIC_UNIT);
     }
-    *at->density += rint(density / EM_LOCAL_UNIT);
+    *at->density += rint(density / EM_TOPIC_UNIT);
     *at->density +=
-        em_belief_network_add(&self->network, at->network, unit, EM_LOCAL_UNIT, at->network_slope);
+        em_belief_network_add(&self->network, at->network, unit, EM_TOPIC_UNIT, at->network_slope);
 }
 
 /* Adds the likelihood. Counts of tokens are stored where the gradient of phi will be, and sums of
@@ -250,7 +250,7 @@ static void finish_others(em_topic_model *base, const double *theta, double *gra
     const double sweeps = (double)self->base.options->local.keep;
 
     for (int64_t i = self->block[R].first; i < self->base.model.dim; i++)
-        gradient[i] *= EM_LOCAL_UNIT / sweeps;
+        gradient[i] *= EM_TOPIC_UNIT / sweeps;
     for (int64_t i = self->block[R].first; i < self->block[NETWORK].first; i++)
         gradient[i] *= exp(theta[i]) / (exp(theta[i]) + LEAST_WEIGHT);
 }
@@ -394,7 +394,5 @@ const em_model_ops em_model_dpfa = {
     .latent =
         &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
     .counts = &(const em_model_counts){.all = true, .finish = finish_likelihood},
-    .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
-                                           .report = em_topic_model_report_averages},
-    .prior = &(const em_model_prior){
-        .none = "is conditioned on the lengths of its documents, and has no prior of them"}};
+    .averages = &em_topic_model_averages,
+    .prior = &em_topic_no_prior};

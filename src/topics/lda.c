@@ -23,6 +23,7 @@
 #include "par/message.h"
 #include "topics/lda_internal.h"
 #include "topics/topic_model.h"
+#include "topics/topic_unit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -328,7 +329,7 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
 
     *log_density = (double)(em_lda_log_total(&self->shape, beta, self->total) +
                             self->sums[over_words(self) + LOG_WORDS] + self->sums[EM_LDA_DENSITY]) *
-                   EM_LDA_UNIT;
+                   EM_TOPIC_UNIT;
     for (int64_t k = 0; k < self->shape.n_topic; k++)
         self->tokens_of[k] = (double)self->total[k];
     if (em_topic_record_wants_phi(self->record, with))
@@ -545,5 +546,4 @@ const em_model_ops em_model_lda = {
             .update = update, .pool = pool, .visit = visit, .chain_bytes = chain_bytes},
     .counts = &(const em_model_counts){.all = true},
     .averages = &(const em_model_averages){.pool = pool_averages, .report = report_averages},
-    .prior = &(const em_model_prior){
-        .none = "is conditioned on the lengths of its documents, and has no prior of them"}};
+    .prior = &em_topic_no_prior};

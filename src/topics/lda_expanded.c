@@ -4,7 +4,6 @@
  * (topics/lda_local.h). Model lda becomes this one by its option `parameters`.
  */
 #include "base/memory.h"
-#include "emass/model/averages.h"
 #include "emass/model/counts.h"
 #include "emass/model/latent.h"
 #include "topics/topic_model.h"
@@ -120,8 +119,7 @@ static const em_model_ops ops = {
     .latent =
         &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
     .counts = &(const em_model_counts){.finish = finish_likelihood},
-    .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
-                                           .report = em_topic_model_report_averages}};
+    .averages = &em_topic_model_averages};
 
 static em_status set_up(expanded *self, const em_topic_options *options, double alpha,
                         const em_model_context *context)

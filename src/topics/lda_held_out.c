@@ -1,4 +1,5 @@
 #include "topics/lda_held_out.h"
+#include "topics/topic_unit.h"
 
 #include "base/memory.h"
 #include "math/rng.h"
@@ -11,7 +12,6 @@
 enum { SCORED = 5 };
 
 #define LEAST_PHI 1e-12F
-#define LOG_UNIT  0x1p-20
 
 static bool is_scored(int64_t document, int64_t token)
 {
@@ -148,11 +148,6 @@ static double fold_in(const em_held_out *h, const em_lda_shape *shape,
     return sum;
 }
 
-static int64_t in_units(double x)
-{
-    return (int64_t)llround(x / LOG_UNIT);
-}
-
 int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape,
                           const em_held_out_parameters *parameters, int64_t n, double *average,
                           int64_t *averaged)
@@ -169,8 +164,8 @@ int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape,
                 p += h->mixture[k] * floored(row[k]);
             p /= total;
             *mean += (p - *mean) / (double)(n + 1);
-            sum += in_units(h->score_count[i] * log(p));
-            *averaged += in_units(h->score_count[i] * log(*mean));
+            sum += em_topic_in_units(h->score_count[i] * log(p));
+            *averaged += em_topic_in_units(h->score_count[i] * log(*mean));
         }
     }
     return sum;
@@ -221,5 +216,5 @@ em_status em_held_out_pool(const em_held_out *h, int64_t n_chain, double *const 
 
 double em_held_out_perplexity(const em_held_out *h, int64_t sum)
 {
-    return exp(-(double)sum * LOG_UNIT / (double)h->n_token);
+    return exp(-(double)sum * EM_TOPIC_UNIT / (double)h->n_token);
 }

@@ -5,6 +5,7 @@
 #include "math/simd/tokens.h"
 #include "math/special.h"
 #include "topics/lda_tokens.h"
+#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -282,11 +283,6 @@ static void end_each(em_local *local, const em_local_each *each, int64_t n, uint
 
 /* ---------------------------------------------------------------- sums */
 
-static int64_t in_units(double x)
-{
-    return (int64_t)llround(x / EM_LOCAL_UNIT);
-}
-
 /* Fills the table of log Gamma(alpha + n) - log Gamma(alpha), and of alpha times its derivative. */
 static void fill_table(em_local *local, const double *alpha)
 {
@@ -296,7 +292,8 @@ static void fill_table(em_local *local, const double *alpha)
             continue;
         local->alpha[k] = alpha[k];
         for (int n = 0; n < TABLE; n++) {
-            local->table[k * TABLE + n] = (term){in_units(density), in_units(alpha[k] * slope)};
+            local->table[k * TABLE + n] =
+                (term){em_topic_in_units(density), em_topic_in_units(alpha[k] * slope)};
             density += log(alpha[k] + n);
             slope += 1 / (alpha[k] + n);
         }
@@ -309,8 +306,8 @@ static term term_of(const em_local *local, int64_t k, int64_t n)
 
     if (n < TABLE)
         return local->table[k * TABLE + n];
-    return (term){in_units(lgamma(sum) - lgamma(alpha)),
-                  in_units(alpha * (em_digamma(sum) - em_digamma(alpha)))};
+    return (term){em_topic_in_units(lgamma(sum) - lgamma(alpha)),
+                  em_topic_in_units(alpha * (em_digamma(sum) - em_digamma(alpha)))};
 }
 
 /* Adds the sums over the documents of the block after a sweep. */
@@ -341,7 +338,7 @@ static void add_lengths(const em_local *local, const double *alpha, int64_t n,
     for (int64_t k = 0; k < local->n_topic; k++)
         total += alpha[k];
     for (int64_t i = 0; i < n; i++)
-        density += in_units(lgamma(total + (double)local->length[i]) - lgamma(total));
+        density += em_topic_in_units(lgamma(total + (double)local->length[i]) - lgamma(total));
     *sums->density -= (double)(density * local->options->keep);
 }
 

@@ -17,9 +17,6 @@
 
 #include <stdint.h>
 
-/* The unit of sums other than counts. */
-#define EM_LOCAL_UNIT 0x1p-20
-
 /* The options of local expectations. EM_LOCAL_FIELDS has their rows in the table of options, for a
  * model whose options have them as `member`. */
 typedef struct em_local_options {
@@ -82,7 +79,7 @@ typedef struct em_local_query {
  *     slope    [n_topic] sum_d alpha_k [psi(alpha_k + n_dk) - psi(alpha_k)],
  *     density  the log probability of the topics, sum_d (sum_k log [Gamma(alpha_k + n_dk) /
  *              Gamma(alpha_k)] - log [Gamma(A + n_d) / Gamma(A)]).
- * The last two are in units of EM_LOCAL_UNIT. With em_local_each only `count` is computed.
+ * The last two are in units of EM_TOPIC_UNIT. With em_local_each only `count` is computed.
  */
 typedef struct em_local_sums {
     double *count, *slope, *density; /* slope NULL: not needed */

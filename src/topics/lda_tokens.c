@@ -4,6 +4,7 @@
 #include "math/rng.h"
 #include "math/special.h"
 #include "topics/lda_exchange.h"
+#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -139,19 +140,14 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
 
 /* ---------------------------------------------------------------- sums over documents */
 
-static int64_t in_units(double x)
-{
-    return (int64_t)llround(x / EM_LDA_UNIT);
-}
-
 static int64_t density_of(double alpha, int64_t n)
 {
-    return in_units(lgamma(alpha + (double)n) - lgamma(alpha));
+    return em_topic_in_units(lgamma(alpha + (double)n) - lgamma(alpha));
 }
 
 static int64_t slope_of(double alpha, int64_t n)
 {
-    return in_units(em_digamma(alpha + (double)n) - em_digamma(alpha));
+    return em_topic_in_units(em_digamma(alpha + (double)n) - em_digamma(alpha));
 }
 
 /* The term of a topic with n tokens in a document; it comes from a table if n is small. */

@@ -75,13 +75,12 @@ typedef struct em_block_view {
 } em_block_view;
 
 /*
- * The order of sums over documents d, in units of EM_LDA_UNIT. They are integers, so they do not
+ * The order of sums over documents d, in units of EM_TOPIC_UNIT. They are integers, so they do not
  * depend on the assignment of documents to shards. With A = sum_k alpha_k:
  *     [EM_LDA_DENSITY]      log p(topics of all tokens | alpha)
  *     [EM_LDA_TOTAL_SLOPE]  sum_d [psi(A + n_d) - psi(A)]
  *     [EM_LDA_SLOPES + k]   sum_d [psi(alpha_k + n_dk) - psi(alpha_k)]
  */
-#define EM_LDA_UNIT 0x1p-20
 enum { EM_LDA_DENSITY, EM_LDA_TOTAL_SLOPE, EM_LDA_SLOPES };
 
 /* Terms of these sums with n_dk below this are tabulated. */

@@ -5,6 +5,7 @@
 #include "par/grid.h"
 #include "par/message.h"
 #include "topics/lda_tokens.h"
+#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -157,22 +158,17 @@ void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
                 (float)((beta + count[(v - words.first) * shape->stride + k]) * room[k]);
 }
 
-static int64_t in_units(double x)
-{
-    return (int64_t)llround(x / EM_LDA_UNIT);
-}
-
 /* log Gamma(beta + n) / Gamma(beta) */
 static int64_t density_of(double beta, int64_t n)
 {
-    return in_units(lgamma(beta + (double)n) - lgamma(beta));
+    return em_topic_in_units(lgamma(beta + (double)n) - lgamma(beta));
 }
 
 /* beta times the derivative of log Gamma(beta + n) / Gamma(beta). For a small beta the derivative
  * itself could be of any size. */
 static int64_t slope_of(double beta, int64_t n)
 {
-    return in_units(beta * (em_digamma(beta + (double)n) - em_digamma(beta)));
+    return em_topic_in_units(beta * (em_digamma(beta + (double)n) - em_digamma(beta)));
 }
 
 static int64_t sum_terms(const em_lda_shape *shape, em_lda_words words, double beta,
@@ -204,7 +200,7 @@ int64_t em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *
     int64_t sum = 0;
 
     for (int64_t k = 0; k < shape->n_topic; k++)
-        sum += in_units(lgamma(all) - lgamma(all + (double)total[k]));
+        sum += em_topic_in_units(lgamma(all) - lgamma(all + (double)total[k]));
     return sum;
 }
 
@@ -235,9 +231,9 @@ double em_lda_learn_beta(const em_lda_shape *shape, const int64_t *total, int64_
 
     for (int64_t k = 0; k < shape->n_topic; k++)
         total_slope += em_digamma(all + (double)total[k]) - em_digamma(all);
-    return total_slope > 0
-               ? within_bounds((double)slope * EM_LDA_UNIT / ((double)shape->n_word * total_slope))
-               : beta;
+    return total_slope > 0 ? within_bounds((double)slope * EM_TOPIC_UNIT /
+                                           ((double)shape->n_word * total_slope))
+                           : beta;
 }
 
 /* ---------------------------------------------------------------- priors of all chains */

@@ -61,15 +61,15 @@ void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
 
 /* The two terms of log p(words | topics of all tokens, beta), with phi integrated out: that of the
  * counts n_kv of some words, and that of total [n_topic], n_k over all words. In units of
- * EM_LDA_UNIT (lda_tokens.h). */
+ * EM_TOPIC_UNIT (topic_unit.h). */
 int64_t em_lda_log_words(const em_lda_shape *shape, em_lda_words words, double beta,
                          const int32_t *count);
 int64_t em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total);
 
 /* One step of the fixed-point iteration of Minka (2000). For alpha [n_topic] it needs the sums
  * [EM_LDA_SLOPES + n_topic] of lda_tokens.h at this alpha. For beta it needs `slope`, the sum of
- * em_lda_slope over all words at this beta, in units of EM_LDA_UNIT, and total [n_topic], n_k over
- * all words. em_lda_learn_beta returns the new beta. Values stay within 1e-6 .. 1e3. */
+ * em_lda_slope over all words at this beta, in units of EM_TOPIC_UNIT, and total [n_topic], n_k
+ * over all words. em_lda_learn_beta returns the new beta. Values stay within 1e-6 .. 1e3. */
 void em_lda_learn_alpha(int64_t n_topic, const int64_t *sums, double *alpha);
 int64_t em_lda_slope(const em_lda_shape *shape, em_lda_words words, double beta,
                      const int32_t *count);

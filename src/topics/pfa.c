@@ -18,7 +18,6 @@
  * (alpha, gamma, c), the last three as logarithms.
  */
 #include "base/memory.h"
-#include "emass/model/averages.h"
 #include "emass/model/counts.h"
 #include "emass/model/latent.h"
 #include "emass/model/metric.h"
@@ -28,6 +27,7 @@
 #include "model/construct/construct.h"
 #include "topics/gamma_process.h"
 #include "topics/topic_model.h"
+#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,11 +88,6 @@ static em_status add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-static double in_units(double x)
-{
-    return (double)llround(x / EM_LOCAL_UNIT);
-}
-
 /* Adds the density of the lengths of documents given R, which is the same in all `keep` sweeps, and
  * its derivative by every r_k. */
 static void add_lengths(const pfa *self, const em_rows *rows, double *density, double *slope)
@@ -105,8 +100,8 @@ static void add_lengths(const pfa *self, const em_rows *rows, double *density, d
     none = lgamma(a0 + b0) - lgamma(a0) - lgamma(b0) + lgamma(b0 + R) - lgamma(R);
     for (int64_t i = 0; i < rows->count; i++) {
         const double n = (double)em_local_length(self->base.local, em_row(rows, i));
-        sum += in_units(none + lgamma(R + n) + lgamma(a0 + n) - lgamma(a0 + n + b0 + R));
-        derivative += in_units(em_digamma(b0 + R) - em_digamma(a0 + n + b0 + R));
+        sum += em_topic_in_units(none + lgamma(R + n) + lgamma(a0 + n) - lgamma(a0 + n + b0 + R));
+        derivative += em_topic_in_units(em_digamma(b0 + R) - em_digamma(a0 + n + b0 + R));
     }
     *density += sum * (double)self->base.options->local.keep;
     *slope += derivative;
@@ -155,7 +150,7 @@ static void finish_weights(em_topic_model *base, const double *theta, double *gr
 
     em_gamma_process_weights(&self->process, theta + self->block[E].first, self->r);
     for (int64_t k = 0; k < n; k++)
-        self->slope[k] = EM_LOCAL_UNIT * (own[k] / (sweeps * self->r[k]) + own[n]);
+        self->slope[k] = EM_TOPIC_UNIT * (own[k] / (sweeps * self->r[k]) + own[n]);
     memset(own, 0, (size_t)(n + 1) * sizeof *own);
     em_gamma_process_add_slope(&self->process, theta + self->block[E].first, self->slope, own);
 }
@@ -360,8 +355,6 @@ const em_model_ops em_model_pfa = {
     .latent =
         &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
     .counts = &(const em_model_counts){.all = true, .finish = finish_likelihood},
-    .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
-                                           .report = em_topic_model_report_averages},
+    .averages = &em_topic_model_averages,
     .metric = &(const em_model_metric){.diagonal = diagonal},
-    .prior = &(const em_model_prior){
-        .none = "is conditioned on the lengths of its documents, and has no prior of them"}};
+    .prior = &em_topic_no_prior};

@@ -1,4 +1,5 @@
 #include "topics/topic_model.h"
+#include "topics/topic_unit.h"
 
 #include "base/memory.h"
 #include "math/simd/tokens.h"
@@ -120,7 +121,7 @@ static void finish_chain(em_topic_model *self, int64_t chain, const double *thet
     const double sweeps = (double)self->options->local.keep;
     double *count = count_of(self, chain), all = 0;
 
-    *density *= EM_LOCAL_UNIT / sweeps;
+    *density *= EM_TOPIC_UNIT / sweeps;
     *density += em_topic_parameters_finish(&self->topics, theta, sweeps, gradient);
     memcpy(count, self->topics.count, (size_t)n * sizeof *count);
     for (int64_t k = 0; k < n; k++)
@@ -174,15 +175,18 @@ void em_topic_model_report(em_topic_model *self, int64_t chain, const double *th
     em_topic_record_report(self->record, chain, self->phi, out);
 }
 
-em_status em_topic_model_pool_averages(em_model *model)
+static em_status pool_averages(em_model *model)
 {
     return em_topic_record_pool(((em_topic_model *)model)->record);
 }
 
-void em_topic_model_report_averages(em_model *model, int64_t chain, double *out)
+static void report_averages(em_model *model, int64_t chain, double *out)
 {
     em_topic_record_report_averages(((em_topic_model *)model)->record, chain, out);
 }
+
+const em_model_averages em_topic_model_averages = {.pool = pool_averages,
+                                                   .report = report_averages};
 
 em_status em_topic_model_visit(em_model *model, const em_visitor *visitor)
 {

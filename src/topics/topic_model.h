@@ -7,6 +7,7 @@
 
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
+#include "emass/model/averages.h"
 #include "emass/model/latent.h"
 #include "topics/lda_local.h"
 #include "topics/topic_options.h"
@@ -83,7 +84,6 @@ em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
                                  const em_model_context *context, em_model **out);
 
 /* Members of em_model_ops and of the capabilities of a model, by these names. */
-em_status em_topic_model_pool_averages(em_model *model);
-void em_topic_model_report_averages(em_model *model, int64_t chain, double *out);
+extern const em_model_averages em_topic_model_averages;
 em_status em_topic_model_visit(em_model *model, const em_visitor *visitor);
 void em_topic_model_describe(const em_model *model, FILE *out);

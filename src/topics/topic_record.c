@@ -557,3 +557,6 @@ em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visit
                                   probability_of(record, f, record->first_chain));
     return status;
 }
+
+const em_model_prior em_topic_no_prior = {
+    .none = "is conditioned on the lengths of its documents, and has no prior of them"};

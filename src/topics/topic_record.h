@@ -8,6 +8,7 @@
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "emass/model/latent.h"
+#include "emass/model/prior.h"
 #include "emass/shards.h"
 #include "topics/topic_options.h"
 
@@ -75,6 +76,9 @@ void em_topic_record_report_averages(const em_topic_record *record, int64_t chai
 
 /* Passes the averages and scores so far to a visitor, for a checkpoint. Collective. */
 em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visitor);
+
+/* em_model_ops.prior: why there are no draws from it. */
+extern const em_model_prior em_topic_no_prior;
 
 /* Sorts weight [n] by size, the largest first, so that chains with permuted topics are comparable.
  * Local. */

@@ -8,6 +8,7 @@
 #include "io/hdf5/numbers.h"
 #include "math/simd/tokens.h"
 #include "topics/command/topics_command.h"
+#include "topics/lda_tokens.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -106,13 +107,10 @@ typedef struct folding {
 static em_status measure(void *to, int64_t d, em_document of)
 {
     folding *f = to;
-    int64_t length = 0;
 
     (void)d;
-    for (int64_t i = 0; i < of.n; i++)
-        length += of.count[i];
-    f->widest = of.n > f->widest ? of.n : f->widest;
-    f->longest = length > f->longest ? length : f->longest;
+    f->widest = em_most(f->widest, of.n);
+    f->longest = em_most(f->longest, em_document_length(of));
     return EM_OK;
 }
 

@@ -197,16 +197,11 @@ void em_topics_release_words(em_topics *t)
 
 void em_topics_release(em_topics *t)
 {
-    void *const array[] = {&t->mean_share,  &t->n_found,   &t->order,   &t->top,
-                           &t->n_preferred, &t->coherence, &t->verdict, &t->data};
-
     em_topics_release_words(t);
-    for (int i = 0; i < EM_TOPIC_SCORES; i++) {
-        em_release(&t->score[i].perplexity);
-        em_release(&t->score[i].pooled);
-    }
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
+    for (int i = 0; i < EM_TOPIC_SCORES; i++)
+        em_release_all(&t->score[i].perplexity, &t->score[i].pooled);
+    em_release_all(&t->mean_share, &t->n_found, &t->order, &t->top, &t->n_preferred, &t->coherence,
+                   &t->verdict, &t->data);
 }
 
 /* Prints a word as a CSV field. It is quoted, because it may contain a comma or a quote (RFC 4180).

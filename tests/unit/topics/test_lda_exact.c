@@ -5,6 +5,7 @@
 #include "support/lda_chain.h"
 #include "support/tap.h"
 #include "topics/lda_fold_in.h"
+#include "topics/topic_unit.h"
 
 #include <check.h>
 #include <math.h>
@@ -225,7 +226,7 @@ static double log_words(const lda_chain *h, double beta)
 {
     return (double)(em_lda_log_words(&h->shape, all_words(h), beta, h->count) +
                     em_lda_log_total(&h->shape, beta, h->total)) *
-           EM_LDA_UNIT;
+           EM_TOPIC_UNIT;
 }
 
 /* The sums of lda_tokens.h from the topics of all tokens. */
@@ -256,10 +257,10 @@ static void sums_of(const lda_chain *h, int64_t *sums)
             slope[k] += em_digamma(h->alpha[k] + n[d][k]) - em_digamma(h->alpha[k]);
         }
     }
-    sums[EM_LDA_DENSITY] = llround(density / EM_LDA_UNIT);
-    sums[EM_LDA_TOTAL_SLOPE] = llround(total_slope / EM_LDA_UNIT);
+    sums[EM_LDA_DENSITY] = llround(density / EM_TOPIC_UNIT);
+    sums[EM_LDA_TOTAL_SLOPE] = llround(total_slope / EM_TOPIC_UNIT);
     for (int k = 0; k < K; k++)
-        sums[EM_LDA_SLOPES + k] = llround(slope[k] / EM_LDA_UNIT);
+        sums[EM_LDA_SLOPES + k] = llround(slope[k] / EM_TOPIC_UNIT);
 }
 
 /* Minka's steps come to rest where the density is highest: a twentieth more or less of any of the
