@@ -36,7 +36,7 @@ struct em_http {
     struct curl_slist *headers;
     char *answer;
     size_t capacity, used;
-    bool is_unreachable, is_broken; /* how the last request failed */
+    em_http_failure failure; /* of the last request */
 };
 
 /* Loads libcurl: the variant with OpenSSL, the one with GnuTLS, or that of macOS. */
@@ -126,10 +126,13 @@ static em_status send_text(em_http *http, const char *url, const char *text, dou
     http->curl.setopt(http->handle, CURLOPT_TIMEOUT_MS,
                       isnan(timeout) ? 0L : 1 + (long)(1000 * timeout));
     const CURLcode code = http->curl.perform(http->handle);
-    http->is_unreachable = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
-                           (code == CURLE_OPERATION_TIMEDOUT && isnan(timeout)); /* to connect */
-    http->is_broken = code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
-                      code == CURLE_SEND_ERROR || code == CURLE_PARTIAL_FILE;
+    http->failure = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+                            (code == CURLE_OPERATION_TIMEDOUT && isnan(timeout)) /* to connect */
+                        ? EM_HTTP_UNREACHABLE
+                        : code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
+                                  code == CURLE_SEND_ERROR || code == CURLE_PARTIAL_FILE
+                              ? EM_HTTP_BROKEN
+                              : EM_HTTP_OTHER;
     return code == CURLE_OK ? EM_OK
            : code == CURLE_OPERATION_TIMEDOUT && !isnan(timeout)
                ? em_fail(EM_NONFINITE, "the evaluation took longer than %g s", timeout)
@@ -174,14 +177,9 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
     return status;
 }
 
-bool em_http_is_unreachable(const em_http *http)
+em_http_failure em_http_last_failure(const em_http *http)
 {
-    return http->is_unreachable;
-}
-
-bool em_http_is_broken(const em_http *http)
-{
-    return http->is_broken;
+    return http->failure;
 }
 
 #else
@@ -206,16 +204,10 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
     return em_fail(EM_ECONFIG, "no libcurl");
 }
 
-bool em_http_is_unreachable(const em_http *http)
+em_http_failure em_http_last_failure(const em_http *http)
 {
     (void)http;
-    return false;
-}
-
-bool em_http_is_broken(const em_http *http)
-{
-    (void)http;
-    return false;
+    return EM_HTTP_OTHER;
 }
 
 #endif

@@ -11,6 +11,10 @@
 
 typedef struct em_http em_http;
 
+/* Why a request has no answer: there is no server, the connection broke, or the server is to blame.
+ */
+typedef enum em_http_failure { EM_HTTP_OTHER, EM_HTTP_UNREACHABLE, EM_HTTP_BROKEN } em_http_failure;
+
 /* Errors: EM_ECONFIG if emass was built without libcurl, or if libcurl is not installed;
  * EM_EMEMORY. */
 em_status em_http_create(em_http **out);
@@ -25,6 +29,5 @@ void em_http_destroy(em_http **http); /* NULL-safe */
 em_status em_http_post(em_http *http, const char *url, const char *path, const json_t *request,
                        double timeout, json_t **answer);
 
-/* Whether the last request failed because there is no server or the connection broke. */
-bool em_http_is_unreachable(const em_http *http);
-bool em_http_is_broken(const em_http *http);
+/* Why the last request failed, if it did. */
+em_http_failure em_http_last_failure(const em_http *http);

@@ -222,9 +222,4 @@ const em_model_ops em_model_process = {
     .fields = fields,
     .create = create,
     .destroy = destroy,
-    .add_prior = em_simulator_add_prior,
-    .add_likelihood = em_simulator_add_likelihood,
-    .sampler = "slice",
-    .start = em_simulator_start,
-    .describe = em_simulator_describe,
-    .prior = &em_simulator_prior};
+    EM_SIMULATOR};

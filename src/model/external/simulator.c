@@ -225,7 +225,7 @@ em_status em_simulator_add_likelihood(em_model *model, const em_query *query)
 
 /* ---------------------------------------------------------------- draws from the prior */
 
-static em_status draw_prior(em_model *model, const em_draw *draw, double *x)
+em_status em_simulator_draw_prior(em_model *model, const em_draw *draw, double *x)
 {
     const em_simulator *self = (const em_simulator *)model;
 
@@ -236,12 +236,6 @@ static em_status draw_prior(em_model *model, const em_draw *draw, double *x)
                 x[at] = em_input_draw(&self->input[i], &v);
         }
     return EM_OK;
-}
-
-/* Chains start at draws from the priors; numbers without a prior keep their random start. */
-em_status em_simulator_start(em_model *model, const em_draw *draw, double *x)
-{
-    return draw_prior(model, draw, x);
 }
 
 static em_status log_constants(em_model *model, const double *theta, double *prior,
@@ -256,7 +250,8 @@ static em_status log_constants(em_model *model, const double *theta, double *pri
     return EM_OK;
 }
 
-const em_model_prior em_simulator_prior = {.draw = draw_prior, .log_constants = log_constants};
+const em_model_prior em_simulator_prior = {.draw = em_simulator_draw_prior,
+                                           .log_constants = log_constants};
 
 /* ---------------------------------------------------------------- emass check */
 

@@ -73,9 +73,14 @@ void em_simulator_release(em_simulator *self);
 /* The log likelihood by outputs; slope [n_output] (may be NULL): its derivatives. Local. */
 double em_simulator_likelihood(const em_simulator *self, const double *output, double *slope);
 
-/* Functions for the tables of both models. */
+/* Functions, and the rows with them for the tables of both models. Chains start at draws from the
+ * priors; numbers without a prior keep their random start. */
 em_status em_simulator_add_prior(em_model *model, const em_query *query);
 em_status em_simulator_add_likelihood(em_model *model, const em_query *query);
-em_status em_simulator_start(em_model *model, const em_draw *draw, double *x);
+em_status em_simulator_draw_prior(em_model *model, const em_draw *draw, double *x);
 void em_simulator_describe(const em_model *model, FILE *out);
 extern const em_model_prior em_simulator_prior;
+#define EM_SIMULATOR                                                                               \
+    .add_prior = em_simulator_add_prior, .add_likelihood = em_simulator_add_likelihood,            \
+    .sampler = "slice", .start = em_simulator_draw_prior, .describe = em_simulator_describe,       \
+    .prior = &em_simulator_prior

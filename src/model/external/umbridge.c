@@ -103,8 +103,8 @@ static em_status post_patiently(umbridge *self, const char *path, const json_t *
     for (;;) {
         const em_status status =
             em_http_post(self->http, self->url, path, request, timeout, answer);
-        const bool is_gone = status && em_http_is_unreachable(self->http);
-        const bool is_broken = status && em_http_is_broken(self->http);
+        const em_http_failure failure = status ? em_http_last_failure(self->http) : EM_HTTP_OTHER;
+        const bool is_gone = failure == EM_HTTP_UNREACHABLE, is_broken = failure == EM_HTTP_BROKEN;
         if (!is_gone && (is_again || !is_broken))
             return status;
         if (is_gone && em_clock() > end)
@@ -209,8 +209,7 @@ static em_status find_name(umbridge *self)
 
     for (size_t i = 0; i < n && !self->own_name && !status; i++) {
         const char *name = json_string_value(json_array_get(models, i));
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", name ? name : "?");
+        em_append(sizeof names, names, "%s%s", i > 0 ? ", " : "", name ? name : "?");
         if (name && (wanted ? strcmp(name, wanted) == 0 : n == 1))
             status = em_copy_text(name, &self->own_name);
     }
@@ -353,9 +352,4 @@ const em_model_ops em_model_umbridge = {.name = "umbridge",
                                         .fields = fields,
                                         .create = create,
                                         .destroy = destroy,
-                                        .add_prior = em_simulator_add_prior,
-                                        .add_likelihood = em_simulator_add_likelihood,
-                                        .sampler = "slice",
-                                        .start = em_simulator_start,
-                                        .describe = em_simulator_describe,
-                                        .prior = &em_simulator_prior};
+                                        EM_SIMULATOR};

@@ -1,5 +1,7 @@
 #include "model/regression/prior_law.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -247,10 +249,10 @@ void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES])
 {
     const em_prior_law *law = em_prior_law_of(prior);
     em_prior copy = *prior;
-    int at = snprintf(out, EM_PRIOR_BYTES, "%s(", law->name);
 
+    snprintf(out, EM_PRIOR_BYTES, "%s(", law->name);
     for (const char *c = law->numbers; *c; c++)
-        at += snprintf(out + at, (size_t)(EM_PRIOR_BYTES - at), "%s%.4g",
-                       c > law->numbers ? ", " : "", *em_prior_number(&copy, *c));
-    snprintf(out + at, (size_t)(EM_PRIOR_BYTES - at), ")");
+        em_append(EM_PRIOR_BYTES, out, "%s%.4g", c > law->numbers ? ", " : "",
+                  *em_prior_number(&copy, *c));
+    em_append(EM_PRIOR_BYTES, out, ")");
 }

@@ -23,7 +23,7 @@ static void strip(char *text)
     }
 }
 
-static const char *skip_blanks(const char *c)
+const char *em_stan_skip_blanks(const char *c)
 {
     while (isspace((unsigned char)*c))
         c++;
@@ -63,9 +63,7 @@ static const char *skip_brackets(const char *c)
     return c;
 }
 
-/* The position of the first of some characters that is not within brackets, or the end of the text.
- */
-static const char *find_outside(const char *c, const char *wanted)
+const char *em_stan_find_outside(const char *c, const char *wanted)
 {
     while (*c && !strchr(wanted, *c))
         c = strchr("([{", *c) ? skip_brackets(c) : c + 1;
@@ -122,18 +120,18 @@ static em_status read_statement(em_stan_declared *declared, em_stan_block block,
     em_status status = EM_OK;
 
     if (is_word(base, "array"))
-        base = skip_blanks(skip_brackets(skip_blanks(base + 5)));
-    at = skip_blanks(base + em_stan_word_length(base));
+        base = em_stan_skip_blanks(skip_brackets(em_stan_skip_blanks(base + 5)));
+    at = em_stan_skip_blanks(base + em_stan_word_length(base));
     if (at < end && *at == '<')
-        at = skip_blanks(past(find_outside(at, ">")));
+        at = em_stan_skip_blanks(past(em_stan_find_outside(at, ">")));
     if (at < end && (*at == '[' || *at == '('))
-        at = skip_blanks(skip_brackets(at));
+        at = em_stan_skip_blanks(skip_brackets(at));
     type_length = (size_t)(at - start);
     while (!status && at < end && em_stan_word_length(at) > 0) {
         status = add(declared, block, is_word(base, "int"), start, type_length, at,
                      em_stan_word_length(at));
-        at = find_outside(at, ",;");
-        at = *at == ',' ? skip_blanks(at + 1) : end;
+        at = em_stan_find_outside(at, ",;");
+        at = *at == ',' ? em_stan_skip_blanks(at + 1) : end;
     }
     return status;
 }
@@ -144,7 +142,7 @@ static em_status read_block(em_stan_declared *declared, em_stan_block block, con
 {
     em_status status = EM_OK;
 
-    for (c = skip_blanks(c); !status && c < close; c = skip_blanks(c)) {
+    for (c = em_stan_skip_blanks(c); !status && c < close; c = em_stan_skip_blanks(c)) {
         const char *end = c;
         while (end < close && *end != ';' && *end != '{')
             end = strchr("([", *end) ? skip_brackets(end) : end + 1;
@@ -163,7 +161,7 @@ static em_status read_block(em_stan_declared *declared, em_stan_block block, con
  * *close, after which the search may continue. False: there are no more blocks. */
 static bool find_block(const char **at, const char **open, const char **close)
 {
-    *at = skip_blanks(*at);
+    *at = em_stan_skip_blanks(*at);
     *open = *at + strcspn(*at, "{");
     *close = skip_brackets(*open);
     return **open != '\0';
@@ -171,7 +169,7 @@ static bool find_block(const char **at, const char **open, const char **close)
 
 static bool are_words(const char *c, const char *first, const char *second)
 {
-    return is_word(c, first) && is_word(skip_blanks(c + em_stan_word_length(c)), second);
+    return is_word(c, first) && is_word(em_stan_skip_blanks(c + em_stan_word_length(c)), second);
 }
 
 static bool is_generated(const char *name)

@@ -44,3 +44,10 @@ const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declare
 
 /* The number of letters, digits and _ from c on. Local. */
 size_t em_stan_word_length(const char *c);
+
+/* The position of the first character from c on that is no blank. Local. */
+const char *em_stan_skip_blanks(const char *c);
+
+/* The position of the first of some characters that is not within brackets, or the end of the text.
+ * Local. */
+const char *em_stan_find_outside(const char *c, const char *wanted);

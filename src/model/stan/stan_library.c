@@ -1,15 +1,14 @@
 #include "model/stan/stan_library.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/system/shared_object.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { MAJOR = 2, STANLI_ABI = 2 };
 
@@ -81,27 +80,20 @@ static em_status identify_interpreter(const char *path, em_stan_library *library
 /* Identifies a compiled model by a hash of its bytes. */
 static em_status identify_compiled(const char *path, em_stan_library *library)
 {
-    enum { PART = 1 << 20 };
     int file = -1;
-    XXH64_state_t *state = XXH64_createState();
-    char *part = NULL;
-    ssize_t n = -1;
-    em_status status = em_allocate(PART, 1, &part);
+    struct stat about;
+    uint64_t hash;
+    em_status status = em_file_open(path, O_RDONLY, &file);
 
-    status = status ? status : em_file_open(path, O_RDONLY, &file);
-    if (!status && state && file >= 0) {
-        XXH64_reset(state, 0);
-        while ((n = read(file, part, PART)) > 0)
-            XXH64_update(state, part, (size_t)n);
+    if (status)
+        return status;
+    status = fstat(file, &about) == 0
+                 ? em_file_hash(file, path, (uint64_t)about.st_size, &hash)
+                 : em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    close(file);
+    if (!status)
         snprintf(library->identity, sizeof library->identity, "xxh64:%016llx",
-                 (unsigned long long)XXH64_digest(state));
-    }
-    if (!status && n != 0)
-        status = em_fail(EM_ECONFIG, "%s: cannot be read: %s", path, strerror(errno));
-    if (file >= 0)
-        close(file);
-    XXH64_freeState(state);
-    em_release(&part);
+                 (unsigned long long)hash);
     return status;
 }
 

@@ -305,10 +305,8 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     tell_missing(self);
     status = check_asked(self, &options->posterior_predictive, "posterior_predictive");
     status = status ? status : check_asked(self, &options->predictions, "predictions");
-    if (status)
-        return status;
-    status = em_allocate(dim, sizeof(double), &self->gradient);
-    return status ? status : em_allocate(n, sizeof(double), &self->flat);
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(self->gradient, dim), EM_ARRAY(self->flat, n));
 }
 
 /* Names the blocks: theta.1 and theta.2, which follow each other, are the block theta. Local. */

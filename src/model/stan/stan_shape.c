@@ -45,12 +45,6 @@ typedef struct shape {
     double length[EM_MAX_AXES + 2];
 } shape;
 
-static void skip_blanks(const char **at)
-{
-    while (isspace((unsigned char)**at))
-        ++*at;
-}
-
 /* ---------------------------------------------------------------- lengths */
 
 /* The value of an integer scalar of the data; NaN: there is none. */
@@ -73,7 +67,7 @@ static double read_operand(const char **at, const em_stan_data *data)
     const char *start;
     size_t length;
 
-    skip_blanks(at);
+    *at = em_stan_skip_blanks(*at);
     start = *at;
     length = em_stan_word_length(start);
     *at += length;
@@ -88,7 +82,8 @@ static double read_length(const char **at, const em_stan_data *data)
 {
     double sum = 0, sign = 1, product = read_operand(at, data);
 
-    for (skip_blanks(at); **at && strchr("+-*", **at); skip_blanks(at)) {
+    *at = em_stan_skip_blanks(*at);
+    for (; **at && strchr("+-*", **at); *at = em_stan_skip_blanks(*at)) {
         const char operation = *(*at)++;
         const double operand = read_operand(at, data);
         if (operation == '*') {
@@ -102,18 +97,11 @@ static double read_length(const char **at, const em_stan_data *data)
     return **at == ',' || **at == ']' ? sum + sign * product : NAN;
 }
 
-/* Moves to the comma or bracket that ends a length. */
-static void skip_length(const char **at)
-{
-    for (int depth = 0; **at && !(depth == 0 && strchr(",]", **at)); ++*at)
-        depth += strchr("([{", **at) ? 1 : strchr(")]}", **at) ? -1 : 0;
-}
-
 /* Reads the lengths in the brackets at *at, if there are brackets. Returns false if there are too
  * many. */
 static bool read_lengths(const char **at, const em_stan_data *data, shape *out)
 {
-    skip_blanks(at);
+    *at = em_stan_skip_blanks(*at);
     if (**at != '[')
         return true;
     do {
@@ -121,7 +109,7 @@ static bool read_lengths(const char **at, const em_stan_data *data, shape *out)
         if (out->n == EM_MAX_AXES)
             return false;
         out->length[out->n++] = read_length(at, data);
-        skip_length(at);
+        *at = em_stan_find_outside(*at, ",]");
     } while (**at == ',');
     *at += **at == ']';
     return true;
@@ -138,17 +126,6 @@ static const type *find_type(const char *name)
     return NULL;
 }
 
-/* Skips bounds such as "<lower=0, upper=(3 > 2 ? 5 : 1)>". */
-static void skip_bounds(const char **at)
-{
-    skip_blanks(at);
-    if (**at != '<')
-        return;
-    for (int depth = 0; **at && !(depth == 0 && **at == '>'); ++*at)
-        depth += strchr("([{", **at) ? 1 : strchr(")]}", **at) ? -1 : 0;
-    *at += **at == '>';
-}
-
 /* Reads the shape of a declaration such as "array[N, 2] vector<lower=0>[K] x". Returns false if the
  * type is not known here. */
 static bool read_declaration(const char *at, const em_stan_data *data, shape *out)
@@ -157,19 +134,22 @@ static bool read_declaration(const char *at, const em_stan_data *data, shape *ou
     int n_array;
 
     out->n = 0;
-    skip_blanks(&at);
+    at = em_stan_skip_blanks(at);
     if (em_stan_word_length(at) == 5 && strncmp(at, "array", 5) == 0) {
         at += 5;
         if (!read_lengths(&at, data, out))
             return false;
-        skip_blanks(&at);
+        at = em_stan_skip_blanks(at);
     }
     n_array = out->n;
     found = find_type(at);
     if (!found)
         return false;
-    at += strlen(found->name);
-    skip_bounds(&at);
+    at = em_stan_skip_blanks(at + strlen(found->name));
+    if (*at == '<') { /* bounds such as "<lower=0, upper=(3 > 2 ? 5 : 1)>" */
+        at = em_stan_find_outside(at, ">");
+        at += *at == '>';
+    }
     if (!read_lengths(&at, data, out))
         return false;
     if (found->square && out->n == n_array + 1) {
@@ -185,15 +165,10 @@ static bool read_declaration(const char *at, const em_stan_data *data, shape *ou
 /* Writes a shape as "(3, 2)". A length that is not known is "?". */
 static void write_shape(const shape *s, size_t bytes, char *out)
 {
-    size_t used = (size_t)snprintf(out, bytes, "(");
-
-    for (int i = 0; i < s->n && used < bytes; i++)
-        used +=
-            (size_t)(isnan(s->length[i]) ? snprintf(out + used, bytes - used, "%s?", i ? ", " : "")
-                                         : snprintf(out + used, bytes - used, "%s%.0f",
-                                                    i ? ", " : "", s->length[i]));
-    if (used < bytes)
-        snprintf(out + used, bytes - used, ")");
+    snprintf(out, bytes, "(");
+    for (int i = 0; i < s->n; i++)
+        em_append(bytes, out, isnan(s->length[i]) ? "%s?" : "%s%.0f", i ? ", " : "", s->length[i]);
+    em_append(bytes, out, ")");
 }
 
 static bool is_as_declared(const shape *wanted, const shape *found)

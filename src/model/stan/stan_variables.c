@@ -177,11 +177,10 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
     for (const char *c = names; *c; c++)
         n += *c == ',';
     status = em_allocate(1, sizeof *a.out, &a.out);
-    status = status ? status : em_allocate(bytes, 1, &a.out->names);
-    status = status ? status : em_allocate(n, sizeof *a.out->variable, &a.out->variable);
-    status = status ? status : em_allocate(n, sizeof *a.out->place, &a.out->place);
-    status = status ? status : em_allocate(n, sizeof *a.count, &a.count);
-    status = status ? status : em_allocate(n, sizeof *a.element, &a.element);
+    if (!status)
+        status = em_allocate_all(EM_ARRAY(a.out->names, bytes), EM_ARRAY(a.out->variable, n),
+                                 EM_ARRAY(a.out->place, n), EM_ARRAY(a.count, n),
+                                 EM_ARRAY(a.element, n));
     if (!status) {
         a.out->n_element = n;
         status = arrange(&a, names);
