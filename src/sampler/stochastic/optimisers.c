@@ -14,7 +14,6 @@
  * eps for sgd, and eps for the others, which do not use the mass.
  */
 #include "base/clones.h"
-#include "base/memory.h"
 #include "sampler/stochastic/langevin.h"
 
 #include <math.h>
@@ -48,34 +47,9 @@ static const em_field adam_fields[] = {EM_STOCHASTIC_FIELDS("0.001"),
                                        SQUARE_FIELDS("0.999"),
                                        {0}};
 
-typedef struct optimiser {
-    em_langevin langevin;
-    em_langevin_part *move;
-} optimiser;
-
 static const optimiser_options *optimiser_options_of(const em_langevin *s)
 {
     return (const optimiser_options *)s->options;
-}
-
-static em_status optimiser_iterate(em_sampler *base, const em_step_context *context,
-                                   em_block *block, int64_t chain)
-{
-    optimiser *s = (optimiser *)base;
-    em_status status = EM_OK;
-
-    em_langevin_begin(&s->langevin, context, block, chain);
-    for (int64_t k = 0; !status && k < s->langevin.options->leapfrog_steps; k++) {
-        status = em_stochastic_gradient(s->langevin.options, context, block, k);
-        em_langevin_move(&s->langevin, context, block, k, s->move);
-    }
-    em_langevin_end(&s->langevin, context, block);
-    return status;
-}
-
-static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
-{
-    return em_langevin_in_turns((em_langevin *)base, context, block, optimiser_iterate);
 }
 
 /* ---- the three optimisers ---- */
@@ -152,28 +126,33 @@ static void adam_move(em_langevin *s, const em_step_context *context, em_block *
     }
 }
 
-static em_status sgd_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
+static em_status optimiser_iterate(em_sampler *base, const em_step_context *context,
+                                   em_block *block, int64_t chain)
 {
-    ((optimiser *)base)->move = sgd_move;
-    return em_langevin_set_up(base, n_chain, dim);
+    em_langevin_part *const move = base->ops == &em_sgd       ? sgd_move
+                                   : base->ops == &em_rmsprop ? rmsprop_move
+                                                              : adam_move;
+    em_langevin *s = (em_langevin *)base;
+    em_status status = EM_OK;
+
+    em_langevin_begin(s, context, block, chain);
+    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        status = em_stochastic_gradient(s->options, context, block, k);
+        em_langevin_move(s, context, block, k, move);
+    }
+    em_langevin_end(s, context, block);
+    return status;
 }
 
-static em_status rmsprop_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
+static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
-    ((optimiser *)base)->move = rmsprop_move;
-    return em_langevin_set_up(base, n_chain, dim);
-}
-
-static em_status adam_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
-{
-    ((optimiser *)base)->move = adam_move;
-    return em_langevin_set_up(base, n_chain, dim);
+    return em_langevin_in_turns((em_langevin *)base, context, block, optimiser_iterate);
 }
 
 #define OPTIMISER_OPS                                                                              \
-    .size = sizeof(optimiser), .options_size = sizeof(optimiser_options),                          \
-    .stats = em_stochastic_stats, .release = em_langevin_release, .step = optimiser_step,          \
-    .minibatches = true, .optimises = true
+    .size = sizeof(em_langevin), .options_size = sizeof(optimiser_options),                        \
+    .stats = em_stochastic_stats, .set_up = em_langevin_set_up, .release = em_langevin_release,    \
+    .step = optimiser_step, .minibatches = true, .optimises = true
 
 const em_sampler_ops em_sgd = {
     .name = "sgd",
@@ -182,7 +161,6 @@ const em_sampler_ops em_sgd = {
     .source = "Robbins & Monro 1951; Polyak 1964; baseline of Li et al. 2016",
     OPTIMISER_OPS,
     .fields = sgd_fields,
-    .set_up = sgd_set_up,
 };
 
 const em_sampler_ops em_rmsprop = {
@@ -192,7 +170,6 @@ const em_sampler_ops em_rmsprop = {
     .source = "Tieleman & Hinton 2012; baseline of Li et al. 2016",
     OPTIMISER_OPS,
     .fields = rmsprop_fields,
-    .set_up = rmsprop_set_up,
     .n_extra = em_stochastic_extra_row,
 };
 
@@ -203,6 +180,5 @@ const em_sampler_ops em_adam = {
     .source = "Kingma & Ba 2015",
     OPTIMISER_OPS,
     .fields = adam_fields,
-    .set_up = adam_set_up,
     .n_extra = em_stochastic_extra_row,
 };
