@@ -19,11 +19,8 @@ const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS] = {
 
 em_status em_noncentring_create(int64_t dim, em_noncentring *out)
 {
-    em_status status;
-
     *out = (em_noncentring){.dim = dim};
-    status = em_allocate(dim, sizeof *out->row, &out->row);
-    return status ? status : em_allocate(dim, sizeof *out->child, &out->child);
+    return em_allocate_all(EM_ARRAY(out->row, dim), EM_ARRAY(out->child, dim));
 }
 
 void em_noncentring_release(em_noncentring *map)
@@ -370,25 +367,20 @@ em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, 
                                          const em_noncentring *map, const bool *centred,
                                          em_posterior **out)
 {
-    em_posterior *posterior = NULL;
-    em_status status = em_allocate(1, sizeof *posterior, &posterior);
+    em_status status = em_allocate(1, sizeof **out, out);
 
-    *out = NULL;
-    if (!status) {
-        posterior->answer = answer;
-        posterior->release = release;
-        status = em_allocate(n_chain * em_stride(dim), sizeof(double), &posterior->theta);
-    }
-    status = status ? status : em_allocate(n_chain, sizeof(double), &posterior->log_jacobian);
-    if (status) {
-        em_posterior_destroy(&posterior);
+    if (status)
         return status;
-    }
-    posterior->model = parent->model;
-    posterior->grid = parent->grid;
-    posterior->parent = parent;
-    posterior->noncentring = map;
-    posterior->centred = centred;
-    *out = posterior;
-    return EM_OK;
+    **out = (em_posterior){.model = parent->model,
+                           .grid = parent->grid,
+                           .parent = parent,
+                           .noncentring = map,
+                           .centred = centred,
+                           .answer = answer,
+                           .release = release};
+    status = em_allocate_all(EM_ARRAY((*out)->theta, n_chain * em_stride(dim)),
+                             EM_ARRAY((*out)->log_jacobian, n_chain));
+    if (status)
+        em_posterior_destroy(out);
+    return status;
 }

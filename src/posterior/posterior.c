@@ -53,23 +53,19 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
                               em_posterior **out)
 {
     const int64_t n = model->rows.total;
-    em_posterior *posterior = NULL;
-    em_status status = em_allocate(1, sizeof *posterior, &posterior);
+    em_status status = em_allocate(1, sizeof **out, out);
 
-    *out = NULL;
-    if (!status)
-        status = em_sums_create(n_chain * (em_stride(model->dim) + 1), &posterior->likelihood);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(posterior->chosen, em_integers_capacity(n)),
-                                 EM_ARRAY(posterior->taken, n / 64 + 1));
-    if (status) {
-        em_posterior_destroy(&posterior);
+    if (status)
         return status;
-    }
-    posterior->model = model;
-    posterior->grid = grid;
-    *out = posterior;
-    return EM_OK;
+    (*out)->model = model;
+    (*out)->grid = grid;
+    status = em_sums_create(n_chain * (em_stride(model->dim) + 1), &(*out)->likelihood);
+    if (!status)
+        status = em_allocate_all(EM_ARRAY((*out)->chosen, em_integers_capacity(n)),
+                                 EM_ARRAY((*out)->taken, n / 64 + 1));
+    if (status)
+        em_posterior_destroy(out);
+    return status;
 }
 
 em_status em_posterior_create_within(em_posterior *parent, int64_t n_chain, int64_t first_chain,

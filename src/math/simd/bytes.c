@@ -14,12 +14,10 @@ static int64_t words(int64_t n)
 em_status em_bytes_create(int64_t most, int64_t n_column, em_bytes *out)
 {
     const int64_t room = words(most) * WORD, n_word = words(n_column);
-    em_status status;
 
     *out = (em_bytes){.n_column = n_column, .n_word = n_word, .room = room};
-    status = em_allocate(room, sizeof *out->row, &out->row);
-    status = status ? status : em_allocate(room * n_word, sizeof *out->of_row, &out->of_row);
-    return status ? status : em_allocate(room * n_word, sizeof *out->of_column, &out->of_column);
+    return em_allocate_all(EM_ARRAY(out->row, room), EM_ARRAY(out->of_row, room * n_word),
+                           EM_ARRAY(out->of_column, room * n_word));
 }
 
 void em_bytes_release(em_bytes *x)
