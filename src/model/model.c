@@ -18,18 +18,16 @@ struct em_constrained {
 static em_status create_constrained(em_model *model)
 {
     const int64_t n = em_bounds_size(model->n_parameter, model->parameter);
-    struct em_constrained *constrained = NULL;
-    em_status status = em_allocate(1, sizeof *constrained, &constrained);
+    struct em_constrained *constrained;
+    const em_status status = em_allocate(1, sizeof *constrained, &constrained);
 
     if (status)
         return status;
     model->constrained = constrained;
     constrained->n = n;
     constrained->stride = em_stride(n);
-    status = em_allocate(constrained->stride, sizeof *constrained->x, &constrained->x);
-    return status ? status
-                  : em_allocate(constrained->stride, sizeof *constrained->gradient,
-                                &constrained->gradient);
+    return em_allocate_all(EM_ARRAY(constrained->x, constrained->stride),
+                           EM_ARRAY(constrained->gradient, constrained->stride));
 }
 
 /* The name of a capability that works in unconstrained parameters and thus excludes bounds; NULL:

@@ -166,10 +166,9 @@ static em_status create_plain(const void *options, const em_model_context *conte
 {
     const em_model_ops *ops = context->ops;
     const int64_t n = ops->parameter ? em_bounds_size(ops->n_parameter, ops->parameter) : ops->dim;
-    plain *self = NULL;
+    plain *self;
     em_status status = em_allocate(1, sizeof *self, &self);
 
-    *out = NULL;
     if (status)
         return status;
     self->n = n;
@@ -179,24 +178,18 @@ static em_status create_plain(const void *options, const em_model_context *conte
         self->model.n_variable = 1;
         self->model.variable = &self->theta;
     }
-    status = em_allocate(n, sizeof *self->moved, &self->moved);
-    status = status ? status : em_allocate(n, sizeof *self->partial, &self->partial);
+    status = em_allocate_all(EM_ARRAY(self->moved, n), EM_ARRAY(self->partial, n));
     if (!status && ops->rows)
         status = open_rows(self, options, context);
-    if (status) {
-        plain_destroy(&self->model);
-        return status;
-    }
-    if (ops->log_density && !ops->log_density_gradient)
+    if (!status && ops->log_density && !ops->log_density_gradient) {
         self->model.gradient = EM_GRADIENT_DIFFERENCES;
-    if (self->model.gradient == EM_GRADIENT_DIFFERENCES)
         status = em_failures_create(context, &self->model.failures);
-    if (status) {
-        plain_destroy(&self->model);
-        return status;
     }
-    *out = &self->model;
-    return EM_OK;
+    if (status)
+        plain_destroy(&self->model);
+    else
+        *out = &self->model;
+    return status;
 }
 
 /* Adds central differences. Steps are exactly representable and stay within bounds. If the density

@@ -25,8 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const em_model_ops em_model_network; /* at the end */
-
 static const char *const outputs[] = {"softmax", "normal", NULL};
 static const char *const precisions[] = {"double", "single", NULL};
 enum { PRECISION_DOUBLE, PRECISION_SINGLE };
@@ -386,11 +384,6 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     return status ? status : prepare_network(self, context);
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(em_network), &em_model_network, set_up, options, context, out);
-}
-
 /* The standard deviation of a layer's initial weights that keeps the scale of activations: He et
  * al. 2015 for a ReLU, else Glorot & Bengio 2010. */
 static double start_scale(const em_layer *layer)
@@ -505,7 +498,8 @@ const em_model_ops em_model_network = {
     .source = "Neal 1996; Li, Chen, Carlson & Carin 2016, section 5",
     .options_size = sizeof(em_network_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(em_network), set_up},
     .destroy = destroy,
     .add_prior = em_network_add_prior,
     .add_likelihood = em_network_add_likelihood,

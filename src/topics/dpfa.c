@@ -32,8 +32,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_model_ops em_model_dpfa;
-
 /* This number is added to r, so that every topic can be drawn. */
 #define LEAST_WEIGHT 1e-4
 
@@ -372,11 +370,6 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     return status;
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(dpfa), &em_model_dpfa, set_up, options, context, out);
-}
-
 const em_model_ops em_model_dpfa = {
     .name = "dpfa",
     .doc = "deep Poisson factor analysis: topics under a sigmoid belief network",
@@ -384,7 +377,8 @@ const em_model_ops em_model_dpfa = {
     .options_size = sizeof(dpfa_options),
     .fields = fields,
     .sampler = "msgnht",
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(dpfa), set_up},
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,

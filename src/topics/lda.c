@@ -31,8 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const em_model_ops em_model_lda;
-
 /* MEAN_ITERATIONS: the iterations of warmup over all documents that use the mean of phi.
  * LEARN_EVERY: the iterations between updates of the hyperparameters. ALPHA_FROM: the iterations
  * before the first update of alpha. Earlier, topics are still random and occur in all documents;
@@ -245,7 +243,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
     const lda_options *options = untyped;
 
     return options->topic.parameters == COLLAPSED
-               ? em_model_build(sizeof(lda), &em_model_lda, set_up, options, context, out)
+               ? em_model_build(untyped, context, out)
                : em_lda_expanded_create(&options->topic, options->alpha, context, out);
 }
 
@@ -537,6 +535,7 @@ const em_model_ops em_model_lda = {
     .options_size = sizeof(lda_options),
     .fields = fields,
     .create = create,
+    .state = &(const em_construction){sizeof(lda), set_up},
     .destroy = destroy,
     .report = report,
     .start = draw_start,

@@ -32,8 +32,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_model_ops em_model_pfa;
-
 typedef struct pfa_options {
     em_poisson_options poisson;
     int64_t rounds;
@@ -333,11 +331,6 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     return status;
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(pfa), &em_model_pfa, set_up, options, context, out);
-}
-
 const em_model_ops em_model_pfa = {
     .name = "pfa",
     .doc = "Poisson factor analysis with a gamma process: topics of a corpus, and how many",
@@ -345,7 +338,8 @@ const em_model_ops em_model_pfa = {
     .options_size = sizeof(pfa_options),
     .fields = fields,
     .sampler = "msgnht",
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(pfa), set_up},
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,

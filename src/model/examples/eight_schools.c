@@ -8,11 +8,10 @@
 #include "data/shard/shard_assignment.h"
 #include "emass/model/prior.h"
 #include "emass/random.h"
+#include "model/construct/construct.h"
 
 #include <math.h>
 #include <xxhash.h>
-
-extern const em_model_ops em_model_eight_schools; /* at the end */
 
 typedef struct eight_schools_options {
     em_reals y, sigma;
@@ -86,12 +85,11 @@ static void describe(eight_schools *self, const eight_schools_options *options)
     self->datum[1] = (em_datum){"constant_data", school[3], options->sigma.value};
 }
 
-static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
+    eight_schools *self = (eight_schools *)model;
     const eight_schools_options *options = untyped;
     const int64_t n = options->y.count;
-    eight_schools *self;
-    em_status status;
 
     if (n < 1 || options->sigma.count != n || options->school.count != n)
         return em_fail(EM_ECONFIG,
@@ -99,16 +97,13 @@ static em_status create(const void *untyped, const em_model_context *context, em
                        "every school",
                        (long long)n, (long long)options->sigma.count,
                        (long long)options->school.count);
-    status = em_allocate(1, sizeof *self, &self);
-    if (status)
-        return status;
     self->y = options->y.value;
     self->sigma = options->sigma.value;
     self->n_school = n;
     self->log_likelihood = options->log_likelihood;
     self->posterior_predictive = options->posterior_predictive;
     self->model =
-        (em_model){.ops = &em_model_eight_schools,
+        (em_model){.ops = context->ops,
                    .dim = THETA_TILDE + n,
                    .n_block = 2,
                    .block = self->block,
@@ -119,7 +114,6 @@ static em_status create(const void *untyped, const em_model_context *context, em
                    .data_hash = XXH64(self->y, (size_t)n * sizeof *self->y,
                                       XXH64(self->sigma, (size_t)n * sizeof *self->sigma, 0))};
     describe(self, options);
-    *out = &self->model;
     return EM_OK;
 }
 
@@ -229,7 +223,8 @@ const em_model_ops em_model_eight_schools = {
     .source = "Rubin (1981); Gelman et al., Bayesian Data Analysis, section 5.5",
     .options_size = sizeof(eight_schools_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(eight_schools), set_up},
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,

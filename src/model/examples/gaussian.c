@@ -10,6 +10,7 @@
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "math/simd/panel.h"
+#include "model/construct/construct.h"
 #include "model/examples/artificial_noise.h"
 #include "par/message.h"
 #include "par/node_shared_array.h"
@@ -19,8 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
-
-extern const em_model_ops em_model_gaussian; /* at the end */
 
 typedef struct gaussian_options {
     int64_t dim;
@@ -220,14 +219,11 @@ static em_status load_mean(gaussian *self, char *path)
 static em_status allocate(gaussian *self)
 {
     const int64_t n = self->model.dim, stride = self->stride;
-    em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
+    const em_status status =
+        em_allocate_all(EM_ARRAY(self->mean, n), EM_ARRAY(self->deviation, PANEL * stride),
+                        EM_ARRAY(self->product, PANEL * stride));
 
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(self->deviation, PANEL * stride),
-                                 EM_ARRAY(self->product, PANEL * stride));
-    if (!status && n <= SMALL_DIM)
-        status = em_allocate(n * n, sizeof *self->stored, &self->stored);
-    return status;
+    return status || n > SMALL_DIM ? status : em_allocate_all(EM_ARRAY(self->stored, n * n));
 }
 
 /* Declares the exact moments as data, which are stored with the draws for comparison. */
@@ -277,8 +273,7 @@ static em_status name_blocks(gaussian *self, int64_t n)
     if (n > dim)
         return em_fail(EM_ECONFIG, "model: found %lld blocks, expected at most %lld, the dimension",
                        (long long)n, (long long)dim);
-    status = em_allocate(n, sizeof *self->block, &self->block);
-    status = status ? status : em_allocate(n * NAME, 1, &self->names);
+    status = em_allocate_all(EM_ARRAY(self->block, n), EM_ARRAY(self->names, n * NAME));
     for (int64_t b = 0, first = 0; !status && b < n; first += self->block[b++].count) {
         snprintf(self->names + b * NAME, NAME, "block_%lld", (long long)b + 1);
         self->block[b] =
@@ -320,7 +315,6 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
 {
     em_status status;
 
-    self->model.ops = &em_model_gaussian;
     self->model.dim = choose_dim(options, table);
     self->stride = em_stride(self->model.dim);
     self->diagonal = !table && !options->rotation;
@@ -336,13 +330,12 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     return status;
 }
 
-static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
     const gaussian_options *options = untyped;
     char *path = options->precision ? options->precision : options->covariance;
     em_node_array *node_array = NULL;
     em_table *table = NULL;
-    gaussian *self = NULL;
     em_status status;
 
     if (options->precision && options->covariance)
@@ -355,14 +348,9 @@ static em_status create(const void *untyped, const em_model_context *context, em
     status = em_node_array_create(0, &node_array);
     if (!status && path)
         status = read_matrix(path, em_node_array_writes(node_array), &table);
-    status = status ? status : em_agree_first(em_allocate(1, sizeof *self, &self), 0);
-    status = status ? status : fill(self, options, table, node_array, context);
+    status = status ? status : fill((gaussian *)model, options, table, node_array, context);
     em_table_destroy(&table);
     em_node_array_destroy(&node_array);
-    if (!status)
-        *out = &self->model;
-    else if (self)
-        destroy(&self->model);
     return status;
 }
 
@@ -408,7 +396,8 @@ const em_model_ops em_model_gaussian = {
     .source = "exact posterior, for tests and benchmarks",
     .options_size = sizeof(gaussian_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(gaussian), set_up},
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,

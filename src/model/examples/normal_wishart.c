@@ -19,8 +19,6 @@
 
 #include <math.h>
 
-extern const em_model_ops em_model_normal_wishart; /* at the end */
-
 typedef struct normal_wishart_options {
     char *data;
     int64_t n;
@@ -149,7 +147,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     status = em_table_hold(self->table, rows.first, rows.count);
     if (status)
         return status;
-    self->model = (em_model){.ops = &em_model_normal_wishart,
+    self->model = (em_model){.ops = context->ops,
                              .dim = DIM,
                              .n_block = 2,
                              .block = blocks,
@@ -162,12 +160,6 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     self->posterior_predictive = options->posterior_predictive;
     add_variables(self);
     return EM_OK;
-}
-
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(normal_wishart), &em_model_normal_wishart, set_up, options,
-                          context, out);
 }
 
 static em_status add_prior(em_model *model, const em_query *query)
@@ -269,7 +261,8 @@ const em_model_ops em_model_normal_wishart = {
     .source = "Roychowdhury & Parthasarathy (2017), section 4.1",
     .options_size = sizeof(normal_wishart_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(normal_wishart), set_up},
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,

@@ -4,6 +4,7 @@
  */
 #include "base/memory.h"
 #include "emass/model/prior.h"
+#include "model/construct/construct.h"
 #include "model/examples/artificial_noise.h"
 
 extern const em_model_ops em_model_double_well, em_model_double_well_tilted,
@@ -54,39 +55,27 @@ typedef struct potential_model {
 
 static void destroy(em_model *model)
 {
-    if (model)
-        em_artificial_noise_destroy(&((potential_model *)model)->noise);
+    em_artificial_noise_destroy(&((potential_model *)model)->noise);
     em_release(&model);
 }
 
 static const em_variable scalar = {.name = "theta"};
 static const em_variable pair = {.name = "theta", .n_axes = 1, .shape = {2}};
 
-static em_status create(const void *given, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
-    const em_model_ops *ops = context->ops;
-    const potential_options *options = given;
+    const em_model_ops *ops = model->ops;
     const em_variable *variable = ops == &em_model_banana ? &pair : &scalar;
-    potential_model *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
+    potential_model *self = (potential_model *)model;
 
-    if (status)
-        return status;
     self->U = ops == &em_model_banana        ? banana
               : ops == &em_model_double_well ? double_well
                                              : double_well_tilted;
-    self->model = (em_model){.ops = ops,
-                             .dim = variable->n_axes ? variable->shape[0] : 1,
-                             .n_variable = 1,
-                             .variable = variable};
-    status =
-        em_artificial_noise_create(options->gradient_noise, context, &self->model, &self->noise);
-    if (status) {
-        destroy(&self->model);
-        return status;
-    }
-    *out = &self->model;
-    return EM_OK;
+    model->dim = variable->n_axes ? variable->shape[0] : 1;
+    model->n_variable = 1;
+    model->variable = variable;
+    return em_artificial_noise_create(((const potential_options *)options)->gradient_noise, context,
+                                      model, &self->noise);
 }
 
 static em_status add_prior(em_model *model, const em_query *query)
@@ -109,9 +98,9 @@ static em_status add_likelihood(em_model *model, const em_query *query)
 }
 
 #define POTENTIAL_OPS                                                                              \
-    .options_size = sizeof(potential_options), .fields = fields, .create = create,                 \
-    .destroy = destroy, .add_prior = add_prior, .add_likelihood = add_likelihood,                  \
-    .prior = &(const em_model_prior)                                                               \
+    .options_size = sizeof(potential_options), .fields = fields, .create = em_model_build,         \
+    .state = &(const em_construction){sizeof(potential_model), set_up}, .destroy = destroy,        \
+    .add_prior = add_prior, .add_likelihood = add_likelihood, .prior = &(const em_model_prior)     \
     {                                                                                              \
         .none = "is a density that is not made of a prior and a likelihood"                        \
     }

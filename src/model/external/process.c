@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const em_model_ops em_model_process; /* at the end */
-
 typedef struct process_options {
     em_simulator_options common;
     em_texts command;
@@ -209,17 +207,13 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
                : em_child_start(&self->child);
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(process), &em_model_process, set_up, options, context, out);
-}
-
 const em_model_ops em_model_process = {
     .name = "process",
     .doc = "a program of your own that reads parameters and writes log densities, in lines of JSON",
     .source = "a protocol of emass: analysis/guide/simulators.md",
     .options_size = sizeof(process_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(process), set_up},
     .destroy = destroy,
     EM_SIMULATOR};

@@ -17,8 +17,6 @@
 #include <string.h>
 #include <time.h>
 
-extern const em_model_ops em_model_umbridge; /* at the end */
-
 typedef struct umbridge_options {
     em_simulator_options common;
     em_texts url;
@@ -339,17 +337,13 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
                   : em_simulator_end(&self->base, context, sum_of(self->n_out, self->out_size));
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(umbridge), &em_model_umbridge, set_up, options, context, out);
-}
-
 const em_model_ops em_model_umbridge = {.name = "umbridge",
                                         .doc = "a model on a UM-Bridge server: a log density, or a "
                                                "forward model whose outputs are compared with data",
                                         .source = "Seelinger et al. (2023), JOSS 8(83), 4748",
                                         .options_size = sizeof(umbridge_options),
                                         .fields = fields,
-                                        .create = create,
+                                        .create = em_model_build,
+                                        .state = &(const em_construction){sizeof(umbridge), set_up},
                                         .destroy = destroy,
                                         EM_SIMULATOR};

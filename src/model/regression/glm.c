@@ -45,10 +45,8 @@ static em_status allocate_sums(em_glm *glm)
     const int64_t n = glm->design->n_column;
     em_status status;
 
-    if (glm->design->sparse) {
-        status = em_allocate(n, sizeof *glm->theta, &glm->theta);
-        return status ? status : em_allocate(n, sizeof *glm->sum, &glm->sum);
-    }
+    if (glm->design->sparse)
+        return em_allocate_all(EM_ARRAY(glm->theta, n), EM_ARRAY(glm->sum, n));
     status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
     return status ? status
                   : em_allocate_all(EM_ARRAY(glm->row_theta, em_stride(n + 1)),

@@ -20,8 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_model_ops em_model_linear; /* at the end */
-
 enum noise { NOISE_NORMAL, NOISE_STUDENT_T };
 static const char *const noises[] = {"normal", "student_t", NULL};
 
@@ -392,7 +390,6 @@ static em_status prepare(linear *self, const linear_options *options, bool minib
 {
     const em_design *design = self->base.design;
     const int64_t n = design->n_column;
-    em_status status = EM_OK;
 
     if (options->noise != NOISE_NORMAL || design->sparse || (minibatches && design->weight))
         return EM_OK;
@@ -400,8 +397,8 @@ static em_status prepare(linear *self, const linear_options *options, bool minib
         return keep_sums(self);
     if (!minibatches || self->base.n_unknown > 0)
         return EM_OK;
-    status = em_allocate(em_stride(n + 1), sizeof(double), &self->weights);
-    return status ? status : em_allocate(em_stride(n + 1), sizeof(double), &self->sum);
+    return em_allocate_all(EM_ARRAY(self->weights, em_stride(n + 1)),
+                           EM_ARRAY(self->sum, em_stride(n + 1)));
 }
 
 static void destroy(em_model *model)
@@ -432,18 +429,14 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     return status;
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(linear), &em_model_linear, set_up, options, context, out);
-}
-
 const em_model_ops em_model_linear = {
     .name = "linear",
     .doc = "Bayesian linear regression, normal or Student-t noise, priors on the scale of the data",
     .source = "Gelman et al., Bayesian Data Analysis, sections 14.2 and 17.5",
     .options_size = sizeof(linear_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(linear), set_up},
     .destroy = destroy,
     .add_likelihood = add_likelihood,
     .summary = &(const em_model_summary){.add = add_summary, .take = take_summary},

@@ -15,8 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_model_ops em_model_logistic; /* at the end */
-
 enum label_rule { LABELS_AUTO, LABELS_BERNOULLI, LABELS_LINEAR };
 static const char *const label_rules[] = {"auto", "bernoulli", "linear", NULL};
 
@@ -184,11 +182,6 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     return status;
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(em_regression), &em_model_logistic, set_up, options, context, out);
-}
-
 const em_model_ops em_model_logistic = {
     .name = "logistic",
     .doc = "Bayesian logistic regression, priors on the scale of the data",
@@ -196,7 +189,8 @@ const em_model_ops em_model_logistic = {
               "section 4.2",
     .options_size = sizeof(logistic_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(em_regression), set_up},
     .destroy = em_regression_destroy,
     .add_likelihood = em_regression_add_likelihood,
     .metric = &(const em_model_metric){.add = em_regression_add_metric},

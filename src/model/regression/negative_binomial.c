@@ -16,8 +16,6 @@
 
 #include <math.h>
 
-extern const em_model_ops em_model_negative_binomial; /* at the end */
-
 typedef struct negative_binomial_options {
     em_regression_options regression;
     double phi;
@@ -114,12 +112,6 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     return em_count_regression_set_up(model, &options->regression, context, &plan);
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(em_regression), &em_model_negative_binomial, set_up, options,
-                          context, out);
-}
-
 const em_model_ops em_model_negative_binomial = {
     .name = "negative_binomial",
     .doc = "Bayesian negative binomial regression of counts, log link, priors on "
@@ -127,7 +119,8 @@ const em_model_ops em_model_negative_binomial = {
     .source = "Gelman et al., Bayesian Data Analysis, section 16.4; Stan's neg_binomial_2_log",
     .options_size = sizeof(negative_binomial_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(em_regression), set_up},
     .destroy = em_regression_destroy,
     .add_likelihood = em_regression_add_likelihood,
     .metric = &(const em_model_metric){.add = em_regression_add_metric},

@@ -10,8 +10,6 @@
 
 #include <math.h>
 
-extern const em_model_ops em_model_poisson; /* at the end */
-
 static const em_field fields[] = {EM_TABLE_FIELDS(NULL),
                                   EM_TABLE_EXPOSURE_FIELD,
                                   EM_TABLE_WEIGHTS_FIELDS,
@@ -64,18 +62,14 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
                                       &(em_regression_plan){.family = &family, .unit = 1});
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(em_regression), &em_model_poisson, set_up, options, context, out);
-}
-
 const em_model_ops em_model_poisson = {
     .name = "poisson",
     .doc = "Bayesian Poisson regression of counts, log link, priors on the scale of the data",
     .source = "Gelman et al., Bayesian Data Analysis, section 16.4",
     .options_size = sizeof(em_regression_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(em_regression), set_up},
     .destroy = em_regression_destroy,
     .add_likelihood = em_regression_add_likelihood,
     .metric = &(const em_model_metric){.add = em_regression_add_metric},

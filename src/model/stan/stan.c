@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const em_model_ops em_model_stan; /* at the end */
-
 static const em_field fields[] = {
     EM_PATH(em_stan_options, program, .fallback = "",
             .doc = "the Stan program, which libstanli.so interprets"),
@@ -66,11 +64,6 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     model->differentiated = true;
     model->may_solve = !self->declared || self->declared->may_solve;
     return status;
-}
-
-static em_status create(const void *options, const em_model_context *context, em_model **out)
-{
-    return em_model_build(sizeof(em_stan), &em_model_stan, set_up, options, context, out);
 }
 
 /* ---------------------------------------------------------------- density */
@@ -318,7 +311,8 @@ const em_model_ops em_model_stan = {
     .source = "Carpenter et al. (2017); Roualdes et al. (2023), BridgeStan",
     .options_size = sizeof(em_stan_options),
     .fields = fields,
-    .create = create,
+    .create = em_model_build,
+    .state = &(const em_construction){sizeof(em_stan), set_up},
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
