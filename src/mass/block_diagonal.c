@@ -70,7 +70,7 @@ static void release(em_mass *base)
 
     for (int64_t i = 0; mass->own && i < mass->n_part; i++)
         em_mass_destroy(&mass->own[i]);
-    em_release_all(&mass->own, &mass->part, &mass->in);
+    em_release_all(&mass->own, &mass->part, &mass->in, &mass->out);
 }
 
 static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
@@ -78,12 +78,11 @@ static em_status set_up(em_mass *base, const em_mass_form *form, const double *n
     block_mass *mass = (block_mass *)base;
     const int64_t n = form->n_part, panel = CHAINS * base->stride;
     em_status status = em_allocate_all(EM_ARRAY(mass->part, n), EM_ARRAY(mass->own, n),
-                                       EM_ARRAY(mass->in, 2 * panel));
+                                       EM_ARRAY(mass->in, panel), EM_ARRAY(mass->out, panel));
 
     if (status)
         return status;
     mass->n_part = n;
-    mass->out = mass->in + panel;
     memcpy(mass->part, form->part, (size_t)n * sizeof *mass->part);
     for (int64_t i = 0; !status && i < n; i++) {
         const em_mass_form own = form_of(&form->part[i]);

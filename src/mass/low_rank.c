@@ -61,23 +61,18 @@ static void release(em_mass *base)
 {
     low_rank_mass *mass = (low_rank_mass *)base;
 
-    em_release_all(&mass->scale, &mass->row, &mass->column);
+    em_release_all(&mass->scale, &mass->inverse_scale, &mass->value, &mass->row, &mass->column);
 }
 
 static em_status allocate(low_rank_mass *mass, int64_t rank)
 {
-    const int64_t dim = mass->base.dim, stride = mass->base.stride, rank_stride = em_stride(rank);
-    const em_status status = em_allocate_all(EM_ARRAY(mass->scale, 2 * stride + rank_stride),
-                                             EM_ARRAY(mass->row, rank * stride),
-                                             EM_ARRAY(mass->column, dim * rank_stride));
+    const int64_t dim = mass->base.dim, stride = mass->base.stride;
 
-    if (status)
-        return status;
     mass->n_direction = rank;
-    mass->column_stride = rank_stride;
-    mass->inverse_scale = mass->scale + stride;
-    mass->value = mass->inverse_scale + stride;
-    return EM_OK;
+    mass->column_stride = em_stride(rank);
+    return em_allocate_all(EM_ARRAY(mass->scale, stride), EM_ARRAY(mass->inverse_scale, stride),
+                           EM_ARRAY(mass->value, rank), EM_ARRAY(mass->row, rank * stride),
+                           EM_ARRAY(mass->column, dim * mass->column_stride));
 }
 
 static bool is_positive(double x)

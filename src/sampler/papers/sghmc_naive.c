@@ -47,7 +47,9 @@ typedef struct naive_sampler {
 
 static void sghmc_naive_release(em_sampler *base)
 {
-    em_release(&((naive_sampler *)base)->gradient_before);
+    naive_sampler *s = (naive_sampler *)base;
+
+    em_release_all(&s->gradient_before, &s->kinetic, &s->initial);
     em_langevin_release(base);
 }
 
@@ -69,13 +71,9 @@ static em_status sghmc_naive_set_up(em_sampler *base, int64_t n_chain, int64_t d
 
     s->options = base->options;
     status = status ? status : em_langevin_set_up(base, n_chain, dim);
-    if (!status)
-        status = em_allocate(panel + 2 * n_chain, sizeof(double), &s->gradient_before);
-    if (status)
-        return status;
-    s->kinetic = s->gradient_before + panel;
-    s->initial = s->kinetic + n_chain;
-    return EM_OK;
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(s->gradient_before, panel),
+                                    EM_ARRAY(s->kinetic, n_chain), EM_ARRAY(s->initial, n_chain));
 }
 
 /* Computes gradient k of the iteration, of at most 2 leapfrog_steps. */

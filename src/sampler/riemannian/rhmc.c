@@ -56,7 +56,7 @@ static void rhmc_release(em_sampler *base)
     rhmc_sampler *s = (rhmc_sampler *)base;
 
     em_riemann_destroy(&s->riemann);
-    em_release(&s->fresh);
+    em_release_all(&s->fresh, &s->theta, &s->momentum, &s->gradient);
 }
 
 static em_status rhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
@@ -65,14 +65,11 @@ static em_status rhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     const int64_t stride = em_stride(dim);
 
     s->options = base->options;
-    em_status status = em_riemann_create(dim, &s->options->riemann, &s->riemann);
-    status = status ? status : em_allocate((n_chain + 3) * stride, sizeof(double), &s->fresh);
-    if (status)
-        return status;
-    s->theta = s->fresh + n_chain * stride;
-    s->momentum = s->theta + stride;
-    s->gradient = s->momentum + stride;
-    return EM_OK;
+    const em_status status = em_riemann_create(dim, &s->options->riemann, &s->riemann);
+    return status
+               ? status
+               : em_allocate_all(EM_ARRAY(s->fresh, n_chain * stride), EM_ARRAY(s->theta, stride),
+                                 EM_ARRAY(s->momentum, stride), EM_ARRAY(s->gradient, stride));
 }
 
 static double rhmc_energy(const rhmc_sampler *s)
@@ -92,12 +89,10 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
     em_status status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c],
                                                block->theta + row);
 
-    s->here = (em_query){.n_chain = 1,
-                         .stride = block->stride,
-                         .chain = block->chain + c,
-                         .theta = s->theta,
-                         .log_density = &s->log_density,
-                         .gradient = s->gradient};
+    s->here = em_block_query_of(block, c);
+    s->here.theta = s->theta;
+    s->here.log_density = &s->log_density;
+    s->here.gradient = s->gradient;
     memcpy(s->theta, block->theta + row, bytes);
     memcpy(s->gradient, block->gradient + row, bytes);
     memset(s->momentum, 0, bytes);

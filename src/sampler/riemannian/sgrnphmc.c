@@ -32,15 +32,13 @@ typedef struct sgrnphmc_options {
     em_riemann_options riemann;
 } sgrnphmc_options;
 
-static const em_field fields[] = {
-    EM_STOCHASTIC_FIELDS("0.1"),
-    EM_REAL(sgrnphmc_options, diffusion, .minimum = 0, .maximum = 1e9, .fallback = "1",
-            .doc = "injected noise a, per unit of time"),
-    EM_REAL(sgrnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
-            .fallback = "auto", .word = "auto",
-            .doc = "Q, in squared units of time; auto: the dimension"),
-    EM_RIEMANN_FIELDS(sgrnphmc_options, riemann),
-    {0}};
+static const em_field fields[] = {EM_STOCHASTIC_FIELDS("0.1"),
+                                  EM_REAL(sgrnphmc_options, diffusion, .minimum = 0, .maximum = 1e9,
+                                          .fallback = "1",
+                                          .doc = "injected noise a, per unit of time"),
+                                  EM_THERMOSTAT_MASS_FIELD(sgrnphmc_options, "Q"),
+                                  EM_RIEMANN_FIELDS(sgrnphmc_options, riemann),
+                                  {0}};
 
 typedef struct sgrnphmc_sampler {
     em_sampler base;
@@ -57,7 +55,7 @@ static void sgrnphmc_release(em_sampler *base)
     sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
 
     em_riemann_destroy(&s->riemann);
-    em_release(&s->normals);
+    em_release_all(&s->normals, &s->theta, &s->momentum, &s->gradient);
 }
 
 static em_status sgrnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
@@ -66,16 +64,12 @@ static em_status sgrnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
     const sgrnphmc_options *options = s->options = base->options;
     const int64_t stride = em_stride(dim);
-    em_status status = em_riemann_create(dim, &options->riemann, &s->riemann);
+    const em_status status = em_riemann_create(dim, &options->riemann, &s->riemann);
 
-    status = status ? status : em_allocate(4 * stride, sizeof(double), &s->normals);
-    if (status)
-        return status;
-    s->Q = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
-    s->theta = s->normals + stride;
-    s->momentum = s->theta + stride;
-    s->gradient = s->momentum + stride;
-    return EM_OK;
+    s->Q = em_thermostat_mass_of(options->thermostat_mass, dim);
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(s->normals, stride), EM_ARRAY(s->theta, stride),
+                                    EM_ARRAY(s->momentum, stride), EM_ARRAY(s->gradient, stride));
 }
 
 static const double *sgrnphmc_normals(sgrnphmc_sampler *s, const em_step_context *context,

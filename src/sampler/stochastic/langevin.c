@@ -12,29 +12,24 @@ em_status em_langevin_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     em_langevin *s = (em_langevin *)base;
     const int64_t panel = n_chain * em_stride(dim);
     const int64_t n_extra = em_sampler_n_extra(base->ops, base->options, dim);
-    em_status status = em_allocate_all(EM_ARRAY(s->finite, n_chain),
-                                       EM_ARRAY(s->theta_before, 5 * panel + 2 * n_chain));
+    em_status status =
+        em_allocate_all(EM_ARRAY(s->finite, n_chain), EM_ARRAY(s->theta_before, panel),
+                        EM_ARRAY(s->momentum_before, panel), EM_ARRAY(s->velocity, panel),
+                        EM_ARRAY(s->noise, panel), EM_ARRAY(s->normals, panel),
+                        EM_ARRAY(s->log_density_before, n_chain), EM_ARRAY(s->step_size, n_chain));
 
     s->options = base->options;
     status = status ? status : em_baths_create(n_chain, &s->baths);
-    if (!status && n_extra > 0)
-        status = em_allocate(n_chain * n_extra, sizeof(double), &s->extra_before);
-    if (status)
-        return status;
-    s->momentum_before = s->theta_before + panel;
-    s->velocity = s->momentum_before + panel;
-    s->noise = s->velocity + panel;
-    s->normals = s->noise + panel;
-    s->log_density_before = s->normals + panel;
-    s->step_size = s->log_density_before + n_chain;
-    return EM_OK;
+    return status || n_extra == 0 ? status
+                                  : em_allocate_all(EM_ARRAY(s->extra_before, n_chain * n_extra));
 }
 
 void em_langevin_release(em_sampler *base)
 {
     em_langevin *s = (em_langevin *)base;
 
-    em_release_all(&s->theta_before, &s->finite, &s->extra_before);
+    em_release_all(&s->finite, &s->theta_before, &s->momentum_before, &s->velocity, &s->noise,
+                   &s->normals, &s->log_density_before, &s->step_size, &s->extra_before);
     em_baths_destroy(&s->baths);
 }
 

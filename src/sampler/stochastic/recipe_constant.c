@@ -172,7 +172,7 @@ static void recipe_constant_release(em_sampler *base)
     recipe_sampler *s = (recipe_sampler *)base;
 
     em_recipe_destroy(&s->stepper);
-    em_release(&s->normals);
+    em_release_all(&s->normals, &s->z, &s->V, &s->M);
     em_langevin_release(base);
 }
 
@@ -192,15 +192,9 @@ static em_status recipe_constant_set_up(em_sampler *base, int64_t n_chain, int64
                             .divergence = recipe_constant_divergence};
     status = em_langevin_set_up(base, n_chain, dim);
     status = status ? status : em_recipe_create(&s->recipe, &s->stepper);
-    if (!status)
-        status = em_allocate(em_stride(order) + order + order * order + dim * dim, sizeof(double),
-                             &s->normals);
-    if (status)
-        return status;
-    s->z = s->normals + em_stride(order);
-    s->V = s->z + order;
-    s->M = s->V + order * order;
-    return EM_OK;
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(s->normals, em_stride(order)), EM_ARRAY(s->z, order),
+                                    EM_ARRAY(s->V, order * order), EM_ARRAY(s->M, dim * dim));
 }
 
 /* Writes V to the block of theta. The rest of the matrix is zero. */

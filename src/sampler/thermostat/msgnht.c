@@ -30,9 +30,6 @@
 
 extern const em_sampler_ops em_msgnht;
 
-enum { EULER, SPLITTING };
-static const char *const integrators[] = {"euler", "splitting", NULL};
-
 typedef struct msgnht_options {
     em_stochastic_options stochastic;
     int integrator;
@@ -41,8 +38,7 @@ typedef struct msgnht_options {
 
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    EM_CHOICE(msgnht_options, integrator, .fallback = "splitting", .choices = integrators,
-              .doc = "splitting (order 2) or euler (order 1)"),
+    EM_THERMOSTAT_INTEGRATOR_FIELD(msgnht_options),
     EM_REAL(msgnht_options, diffusion, .maximum = 1e9, .fallback = "1",
             .doc = "injected noise a, per unit of time; 0 only if minibatch noise is present in "
                    "every direction"),
@@ -67,11 +63,6 @@ static void msgnht_draw(em_thermostat *self, const em_step_context *context, em_
     memset(xi + block->dim, 0, (size_t)(block->n_extra - block->dim) * sizeof *xi);
 }
 
-static inline double msgnht_add_lanes(const double sum[EM_LANES])
-{
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-}
-
 EM_CLONES static double msgnht_sum(int64_t n, const double *x)
 {
     const int64_t whole = n / EM_LANES * EM_LANES;
@@ -82,7 +73,7 @@ EM_CLONES static double msgnht_sum(int64_t n, const double *x)
             sum[l] += x[i + l];
     for (int64_t i = whole; i < n; i++)
         rest += x[i];
-    return msgnht_add_lanes(sum) + rest;
+    return em_add_lanes(sum) + rest;
 }
 
 /* The friction of a chain: the mean over directions. */
@@ -121,7 +112,7 @@ EM_CLONES static double msgnht_drift_row(int64_t n, double h, em_product v, cons
         xi[i] += h * (r[i] * r[i] - 1);
         rest += r[i] * r[i];
     }
-    return msgnht_add_lanes(sum) + rest;
+    return em_add_lanes(sum) + rest;
 }
 
 /* Makes step A for a fraction of eps. The last one of an inner step stores the sum of r^2. */
@@ -191,7 +182,7 @@ static void msgnht_kick(em_thermostat *s, const em_step_context *context, em_blo
     for (int64_t c = 0; c < block->n_chain; c++) {
         const em_product g = em_mass_product(context->mass[c], EM_MAP_WHITEN,
                                              block->gradient + c * n, s->work + c * n);
-        (options->integrator == EULER ? msgnht_kick_euler : msgnht_kick_split)(
+        (options->integrator == EM_THERMOSTAT_EULER ? msgnht_kick_euler : msgnht_kick_split)(
             n, context->step_size[c], options->diffusion, block->extra + c * n, g,
             s->normals + c * n, block->momentum + c * n);
     }
@@ -220,7 +211,7 @@ static void msgnht_before(em_thermostat *s, const em_step_context *context, em_b
 {
     (void)k;
     msgnht_turn(s, context, block, EM_MAP_WHITEN);
-    if (msgnht_options_of(s)->integrator == SPLITTING)
+    if (msgnht_options_of(s)->integrator == EM_THERMOSTAT_SPLITTING)
         msgnht_drift(s, context, block, 0.5, false);
 }
 
@@ -229,7 +220,7 @@ static void msgnht_before(em_thermostat *s, const em_step_context *context, em_b
 static void msgnht_after(em_thermostat *s, const em_step_context *context, em_block *block,
                          int64_t k)
 {
-    const bool splits = msgnht_options_of(s)->integrator == SPLITTING;
+    const bool splits = msgnht_options_of(s)->integrator == EM_THERMOSTAT_SPLITTING;
 
     em_stochastic_noise(s->options, context, block, k, s->normals);
     msgnht_kick(s, context, block);

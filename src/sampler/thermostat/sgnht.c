@@ -26,18 +26,12 @@
 
 extern const em_sampler_ops em_sgnht;
 
-enum { EULER, SPLITTING };
-static const char *const integrators[] = {"euler", "splitting", NULL};
-
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
-    EM_CHOICE(em_sgnht_options, integrator, .fallback = "splitting", .choices = integrators,
-              .doc = "splitting (order 2) or euler (order 1)"),
+    EM_THERMOSTAT_INTEGRATOR_FIELD(em_sgnht_options),
     EM_REAL(em_sgnht_options, diffusion, .maximum = 1e9, .fallback = "1",
             .doc = "injected noise a, per unit of time"),
-    EM_REAL(em_sgnht_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
-            .fallback = "auto", .word = "auto",
-            .doc = "mu, in squared units of time; auto: the dimension"),
+    EM_THERMOSTAT_MASS_FIELD(em_sgnht_options, "mu"),
     EM_BOOL(
         em_sgnht_options, paper, .fallback = "false",
         .doc =
@@ -68,7 +62,7 @@ static em_status sgnht_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 
     s->thermostat.draw = sgnht_draw;
     s->thermostat.friction = sgnht_friction;
-    s->mu = isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
+    s->mu = em_thermostat_mass_of(options->thermostat_mass, dim);
     return em_thermostat_set_up(base, n_chain, dim);
 }
 
@@ -92,7 +86,7 @@ static void sgnht_kick(em_thermostat *t, const em_step_context *context, em_bloc
         const double *g = block->gradient + c * n, *z = t->normals + c * n, *work = t->work + c * n;
         const em_product noise = em_mass_product(context->mass[c], EM_MAP_MOMENTUM, z, work);
         double *p = block->momentum + c * n;
-        if (options->integrator == EULER)
+        if (options->integrator == EM_THERMOSTAT_EULER)
             sgnht_kick_euler(n, eps, a, xi, g, noise, p);
         else
             em_thermostat_kick(n, eps, a, xi, xi, g, noise, p);
@@ -113,7 +107,8 @@ static void sgnht_after(em_thermostat *t, const em_step_context *context, em_blo
 
     em_stochastic_noise(t->options, context, block, k, t->normals);
     sgnht_kick(t, context, block);
-    em_thermostat_add_drift(t, context, block, options->integrator == SPLITTING ? 0.5 : 1);
+    em_thermostat_add_drift(t, context, block,
+                            options->integrator == EM_THERMOSTAT_SPLITTING ? 0.5 : 1);
 }
 
 static em_status sgnht_iterate(em_sampler *base, const em_step_context *context, em_block *block,
@@ -121,7 +116,7 @@ static em_status sgnht_iterate(em_sampler *base, const em_step_context *context,
 {
     em_sgnht_sampler *s = (em_sgnht_sampler *)base;
     em_thermostat *t = &s->thermostat;
-    const bool splits = s->options->integrator == SPLITTING;
+    const bool splits = s->options->integrator == EM_THERMOSTAT_SPLITTING;
     em_status status = EM_OK;
 
     (void)chain;

@@ -32,9 +32,7 @@ static const em_field fields[] = {
         em_sgnphmc_options, diffusion, .maximum = 1e9, .fallback = "1",
         .doc =
             "injected noise a, per unit of time; paper: the friction b, eps/2 v for noise V = v M"),
-    EM_REAL(em_sgnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
-            .fallback = "auto", .word = "auto",
-            .doc = "Q, in squared units of time; auto: the dimension"),
+    EM_THERMOSTAT_MASS_FIELD(em_sgnphmc_options, "Q"),
     EM_BOOL(em_sgnphmc_options, learn_thermostat_mass, .fallback = "false",
             .doc = "M-steps set Q to the variance of q; in theory this is Q already"),
     EM_REAL(em_sgnphmc_options, thermostat_diffusion, .maximum = 1e9, .fallback = "0",
@@ -47,16 +45,12 @@ static const em_field fields[] = {
 
 enum { LN_S, FRICTION, N_EXTRA }; /* extra numbers of a chain; paper: s itself */
 
-static double sgnphmc_first_mass(const em_sgnphmc_options *options, int64_t dim)
-{
-    return isnan(options->thermostat_mass) ? (double)dim : options->thermostat_mass;
-}
-
 static double sgnphmc_thermostat_mass(const void *untyped, int64_t dim)
 {
     const em_sgnphmc_options *options = untyped;
 
-    return options->learn_thermostat_mass ? sgnphmc_first_mass(options, dim) : NAN;
+    return options->learn_thermostat_mass ? em_thermostat_mass_of(options->thermostat_mass, dim)
+                                          : NAN;
 }
 
 /* Draws q / Q ~ N(a, 1 / Q) and sets s = 1. */
@@ -88,7 +82,7 @@ static em_status sgnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     const em_status status = em_thermostat_set_up(base, n_chain, dim);
 
     s->options = base->options;
-    s->Q = sgnphmc_first_mass(s->options, dim);
+    s->Q = em_thermostat_mass_of(s->options->thermostat_mass, dim);
     s->thermostat.draw = sgnphmc_draw;
     s->thermostat.friction = sgnphmc_friction;
     return status || !s->options->paper ? status : em_sgnphmc_set_up_printed(s, n_chain, dim);

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+const char *const em_thermostat_integrators[] = {"euler", "splitting", NULL};
+
 const em_stat em_thermostat_stats[] = {EM_STAT_LP,        EM_STAT_STEP_SIZE,  EM_STAT_N_STEPS,
                                        EM_STAT_DIVERGING, EM_STAT_THERMOSTAT, EM_STAT_COUNT};
 
@@ -15,24 +17,19 @@ em_status em_thermostat_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim
 {
     em_thermostat *self = (em_thermostat *)sampler;
     const int64_t panel = n_chain * em_stride(dim);
-    const em_status status = em_allocate_all(
-        EM_ARRAY(self->start, 3 * panel + 2 * em_stride(n_chain)), EM_ARRAY(self->finite, n_chain));
 
     self->options = sampler->options;
-    if (status)
-        return status;
-    self->work = self->start + panel;
-    self->normals = self->work + panel;
-    self->start_density = self->normals + panel;
-    self->product = self->start_density + em_stride(n_chain);
-    return EM_OK;
+    return em_allocate_all(EM_ARRAY(self->start, panel), EM_ARRAY(self->work, panel),
+                           EM_ARRAY(self->normals, panel), EM_ARRAY(self->start_density, n_chain),
+                           EM_ARRAY(self->product, n_chain), EM_ARRAY(self->finite, n_chain));
 }
 
 void em_thermostat_release(em_sampler *sampler)
 {
     em_thermostat *self = (em_thermostat *)sampler;
 
-    em_release_all(&self->start, &self->finite);
+    em_release_all(&self->start, &self->work, &self->normals, &self->start_density, &self->product,
+                   &self->finite);
 }
 
 /* p ~ N(0, M) */
@@ -126,7 +123,7 @@ EM_CLONES static double thermostat_drift(int64_t n, double h, em_product v, cons
             theta[i + l] += h * velocity;
             sum[l] += p[i + l] * velocity;
         }
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    return em_add_lanes(sum);
 }
 
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,

@@ -7,7 +7,32 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "sampler/stochastic/stochastic.h"
+
+#include <math.h>
+
+/* Rows of the tables of options. */
+#define EM_THERMOSTAT_MASS_FIELD(options, letter)                                                  \
+    EM_REAL(options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300, .fallback = "auto",     \
+            .word = "auto", .doc = letter ", in squared units of time; auto: the dimension")
+#define EM_THERMOSTAT_INTEGRATOR_FIELD(options)                                                    \
+    EM_CHOICE(options, integrator, .fallback = "splitting", .choices = em_thermostat_integrators,  \
+              .doc = "splitting (order 2) or euler (order 1)")
+extern const char *const em_thermostat_integrators[];
+enum { EM_THERMOSTAT_EULER, EM_THERMOSTAT_SPLITTING };
+
+/* The mass of a thermostat, whose option may be auto. Local. */
+static inline double em_thermostat_mass_of(double given, int64_t dim)
+{
+    return isnan(given) ? (double)dim : given;
+}
+
+/* The sum of eight lanes, in one fixed order. Local. */
+static inline double em_add_lanes(const double sum[EM_LANES])
+{
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
 
 /* The first member of each of these kernels; `options` begins with em_stochastic_options. */
 typedef struct em_thermostat em_thermostat;
