@@ -70,7 +70,4 @@ const em_model_ops em_model_poisson = {
     .fields = fields,
     .create = em_model_build,
     .state = &(const em_construction){sizeof(em_regression), set_up},
-    .destroy = em_regression_destroy,
-    .add_likelihood = em_regression_add_likelihood,
-    .metric = &(const em_model_metric){.add = em_regression_add_metric},
-    EM_REGRESSION_OPS};
+    EM_PLAIN_REGRESSION_OPS};

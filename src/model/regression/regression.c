@@ -47,9 +47,8 @@ static void add_variables(em_regression *self)
     const em_storage storage = self->family->storage;
 
     add_variable(self, em_per_coefficient(self, "beta"));
-    for (int k = 0; k < self->n_shape; k++)
-        if (isnan(self->shape[k].value))
-            add_variable(self, (em_variable){.name = self->shape[k].name});
+    for (int k = 0; k < self->n_unknown; k++)
+        add_variable(self, (em_variable){.name = self->unknown[k]->name});
     if (self->original)
         add_variable(self, original_coefficients(self));
     if (self->constant)
@@ -132,12 +131,11 @@ em_status em_regression_log_constants(em_model *model, const double *theta, doub
     for (int64_t j = 0; j < self->design->n_column; j++)
         *prior += self->prior ? em_prior_law_of(&self->prior[j])->constant(&self->prior[j])
                               : -log(2 * M_PI * self->prior_variance) / 2;
-    for (int k = 0; k < self->n_shape; k++) {
+    for (int k = 0; k < self->n_shape; k++)
         shape[k] = self->shape[k].value;
-        if (isnan(shape[k]))
-            *prior += em_prior_law_of(&self->shape[k].prior)->constant(&self->shape[k].prior) +
-                      log(em_regression_unit(self, &self->shape[k]));
-    }
+    for (int k = 0; k < self->n_unknown; k++)
+        *prior += em_prior_law_of(&self->unknown[k]->prior)->constant(&self->unknown[k]->prior) +
+                  log(em_regression_unit(self, self->unknown[k]));
     for (int64_t i = 0; i < self->design->n_row; i++)
         sum += llround(places * constant_of_row(self, i, shape));
     if (self->shards)
@@ -246,12 +244,9 @@ static void name_blocks(em_regression *self)
     const int64_t n_column = self->design->n_column;
 
     self->block[self->model.n_block++] = (em_parameters){"beta", 0, n_column, false};
-    for (int k = 0; k < self->n_shape; k++)
-        if (isnan(self->shape[k].value)) {
-            self->block[self->model.n_block] =
-                (em_parameters){self->shape[k].name, n_column + self->model.n_block - 1, 1, false};
-            self->model.n_block++;
-        }
+    for (int k = 0; k < self->n_unknown; k++)
+        self->block[self->model.n_block++] =
+            (em_parameters){self->unknown[k]->name, n_column + k, 1, false};
     self->model.block = self->block;
 }
 
@@ -279,7 +274,8 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     for (int k = 0; k < plan->n_shape; k++) {
         self->shape[k] = plan->shape[k];
         shape[k] = plan->shape[k].value;
-        self->n_unknown += isnan(shape[k]);
+        if (isnan(shape[k]))
+            self->unknown[self->n_unknown++] = &self->shape[k];
     }
     if (!context->fitted)
         status = em_regression_find_priors(self, table, options, plan);
@@ -374,18 +370,6 @@ static void add_metric_of_row(const em_regression *self, int64_t i, const double
     }
 }
 
-/* The shape parameter that is unknown, or NULL. *known: the metric can be computed. */
-static const em_shape *unknown_shape(const em_regression *self, bool *known)
-{
-    const em_shape *unknown = NULL;
-
-    for (int k = 0; k < self->n_shape; k++)
-        if (isnan(self->shape[k].value))
-            unknown = &self->shape[k];
-    *known = self->family->information && self->n_unknown <= 1 && (!unknown || unknown->in_metric);
-    return unknown;
-}
-
 static void add_metric_of_prior(const em_regression *self, const em_shape *unknown,
                                 const double *theta, double *metric, double *derivative)
 {
@@ -410,10 +394,9 @@ em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *r
 {
     const em_regression *self = (const em_regression *)model;
     double shape[EM_GLM_SHAPES];
-    bool known;
-    const em_shape *unknown = unknown_shape(self, &known);
+    const em_shape *unknown = self->n_unknown > 0 ? self->unknown[0] : NULL;
 
-    if (!known)
+    if (!self->family->information || self->n_unknown > 1 || (unknown && !unknown->in_metric))
         return em_fail(EM_ECONFIG,
                        "model %s has a metric, which Riemannian samplers need, only if all "
                        "parameters but the coefficients are fixed",

@@ -99,6 +99,7 @@ typedef struct em_regression {
     double *prior_location, *prior_sd, *prior_df; /* [n_column] in units of beta */
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
+    const em_shape *unknown[EM_GLM_SHAPES]; /* [n_unknown] those that are parameters */
     em_variable variable[2 + EM_GLM_SHAPES + 2];
     em_datum datum[10 + EM_FEATURES_ARRAYS];
     em_features *features;
@@ -170,6 +171,11 @@ em_variable em_per_coefficient(const em_regression *self, const char *name);
     {                                                                                              \
         .draw = em_regression_draw_prior, .log_constants = em_regression_log_constants             \
     }
+
+/* The rows of a regression that is no more than an em_regression. */
+#define EM_PLAIN_REGRESSION_OPS                                                                    \
+    .destroy = em_regression_destroy, .add_likelihood = em_regression_add_likelihood,              \
+    .metric = &(const em_model_metric){.add = em_regression_add_metric}, EM_REGRESSION_OPS
 
 /* For em_model_build: sets up the em_regression of the counts in the table that the options name.
  * Collective. Errors: EM_EDATA, also for responses that are no counts; EM_EMEMORY. */

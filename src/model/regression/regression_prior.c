@@ -314,7 +314,6 @@ static double prior_of_chain(const em_regression *self, const double *theta, dou
 {
     const int64_t n = self->design->n_column;
     double sum = 0, slope;
-    int64_t at = n;
 
     for (int64_t j = 0; j < n; j++)
         if (self->prior) {
@@ -324,15 +323,11 @@ static double prior_of_chain(const em_regression *self, const double *theta, dou
             sum -= theta[j] * theta[j] / (2 * self->prior_variance);
             gradient[j] -= theta[j] / self->prior_variance;
         }
-    for (int k = 0; k < self->n_shape; k++) {
-        const em_shape *shape = &self->shape[k];
-        if (!isnan(shape->value))
-            continue;
-        sum += em_prior_law_of(&shape->prior)
-                   ->log_density(&shape->prior, exp(theta[at]) * em_regression_unit(self, shape),
-                                 &slope) +
-               theta[at];
-        gradient[at++] += slope + 1;
+    for (int k = 0; k < self->n_unknown; k++) {
+        const em_prior *prior = &self->unknown[k]->prior;
+        const double value = exp(theta[n + k]) * em_regression_unit(self, self->unknown[k]);
+        sum += em_prior_law_of(prior)->log_density(prior, value, &slope) + theta[n + k];
+        gradient[n + k] += slope + 1;
     }
     return sum;
 }
@@ -358,10 +353,10 @@ em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double 
             theta[j] *= sqrt(self->prior_variance);
         else if (self->prior[j].kind != EM_PRIOR_NORMAL)
             theta[j] = em_prior_law_of(&self->prior[j])->draw(&self->prior[j], &v);
-    theta += n;
-    for (int k = 0; k < self->n_shape; k++)
-        if (isnan(self->shape[k].value))
-            *theta++ = log(em_prior_law_of(&self->shape[k].prior)->draw(&self->shape[k].prior, &v) /
-                           em_regression_unit(self, &self->shape[k]));
+    for (int k = 0; k < self->n_unknown; k++) {
+        const em_prior *prior = &self->unknown[k]->prior;
+        theta[n + k] = log(em_prior_law_of(prior)->draw(prior, &v) /
+                           em_regression_unit(self, self->unknown[k]));
+    }
     return EM_OK;
 }

@@ -66,15 +66,11 @@ em_status em_regression_report(em_model *model, const em_draw *draw, const doubl
     const em_regression *self = (const em_regression *)model;
     const int64_t n = self->design->n_column, total = self->design->rows.total;
     double shape[EM_GLM_SHAPES];
-    int64_t at = n;
 
     em_regression_beta(self, theta, self->beta);
     memcpy(out, self->beta, (size_t)n * sizeof *out);
-    for (int k = 0; k < self->n_shape; k++)
-        if (isnan(self->shape[k].value)) {
-            out[at] = exp(theta[at]) * em_regression_unit(self, &self->shape[k]);
-            at++;
-        }
+    for (int k = 0; k < self->n_unknown; k++)
+        out[n + k] = exp(theta[n + k]) * em_regression_unit(self, self->unknown[k]);
     out += model->dim;
     if (self->original) {
         report_original(self, self->beta, out);

@@ -97,11 +97,9 @@ em_status em_regression_say_priors(em_regression *self)
 {
     em_status status = self->prior ? say_coefficients(self) : say_variance(self);
 
-    for (int k = 0; !status && k < self->n_shape; k++)
-        if (isnan(self->shape[k].value))
-            status = say(self, self->shape[k].name, "", &self->shape[k].prior);
-    if (self->identity && self->n_shape == 1 && !isnan(self->shape[0].value) &&
-        !self->design->weight) {
+    for (int k = 0; !status && k < self->n_unknown; k++)
+        status = say(self, self->unknown[k]->name, "", &self->unknown[k]->prior);
+    if (self->identity && self->n_shape == 1 && self->n_unknown == 0 && !self->design->weight) {
         self->known_sigma[0] = self->unit;
         self->known_sigma[1] = (double)self->design->rows.total;
     }
