@@ -56,20 +56,19 @@ static void number_visits(em_visits *v, int64_t c, const double *visit, numbered
 
 em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit, em_visits **out)
 {
-    em_visits *v = NULL;
+    em_visits *v;
     numbered *order = NULL;
     int64_t *group = NULL;
-    em_status status = em_allocate(1, sizeof *v, &v);
+    em_status status = em_allocate(1, sizeof *v, out);
 
-    *out = v;
-    if (!status)
-        status = em_allocate_all(
-            EM_ARRAY(v->of_draw, n_chain * n_draw), EM_ARRAY(v->first, n_chain + 1),
-            EM_ARRAY(v->sum, n_chain * n_draw), EM_ARRAY(order, n_draw), EM_ARRAY(group, n_draw));
-    if (!status) {
-        v->n_chain = n_chain;
-        v->n_draw = n_draw;
-    }
+    if (status)
+        return status;
+    v = *out;
+    v->n_chain = n_chain;
+    v->n_draw = n_draw;
+    status = em_allocate_all(EM_ARRAY(v->of_draw, n_chain * n_draw),
+                             EM_ARRAY(v->first, n_chain + 1), EM_ARRAY(v->sum, n_chain * n_draw),
+                             EM_ARRAY(order, n_draw), EM_ARRAY(group, n_draw));
     for (int64_t c = 0; !status && c < n_chain; c++)
         number_visits(v, c, visit + c * n_draw, order, group);
     em_release_all(&order, &group);

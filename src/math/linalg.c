@@ -1,6 +1,7 @@
 #include "math/linalg.h"
 
 #include "base/memory.h"
+#include "math/finite.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -25,9 +26,8 @@ void em_mirror_lower(int64_t n, double *a, int64_t ld)
 static bool all_finite(int64_t n, const double *a, int64_t ld)
 {
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            if (!isfinite(a[i * ld + j]))
-                return false;
+        if (!em_all_finite(n, a + i * ld))
+            return false;
     return true;
 }
 

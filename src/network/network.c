@@ -177,12 +177,10 @@ static em_status take_fitted(em_network *self, const em_fitted *fitted)
 static em_status set_inputs(const em_network *self, const em_examples *e, em_inputs *inputs)
 {
     int64_t count[2] = {e && e->images ? e->rows.count * e->n_input : 0, 0}; /* numbers, zeros */
-    em_status status = EM_OK;
 
     for (int64_t i = 0; i < count[0]; i++)
         count[1] += e->byte[i] == 0;
-    if (self->shards)
-        status = self->shards->sum(self->shards->context, EM_OK, 2, count);
+    const em_status status = em_network_sum(self, EM_OK, 2, count);
     *inputs = (em_inputs){e, self->centre, self->factor, count[0] && 3 * count[1] >= 2 * count[0]};
     return status;
 }

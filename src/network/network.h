@@ -122,10 +122,11 @@ void em_network_predict(em_network *self, int64_t n, double sigma, double *densi
 void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row);
 
 /*
- * network_shards.c. Gathers x [n], of which each number is set on one shard and 0 on the others.
- * `own` is the status of this rank: if one has failed, all fail. Collective over the ranks of a
- * group.
+ * network_shards.c. Sums x [n] over all shards; gathers x [n], of which each number is set on one
+ * shard and 0 on the others. `own` is the status of this rank: if one has failed, all fail.
+ * Collective over the ranks of a group.
  */
+em_status em_network_sum(const em_network *self, em_status own, int64_t n, int64_t *x);
 em_status em_network_gather(const em_network *self, em_status own, int64_t n, double *x);
 
 /* The number of parts of the observations of all shards. Local. */

@@ -15,11 +15,6 @@ enum { MOST_CLASSES_SHOWN = 20, WORDS = 512 };
  * prior. */
 static const double large = 10;
 
-static em_status sum_counts(const em_network *self, em_status own, int64_t n, int64_t *count)
-{
-    return self->shards ? self->shards->sum(self->shards->context, own, n, count) : own;
-}
-
 /* Counts in how many observations each input is large, and last the response, in count[n_input +
  * 1]. */
 static void count_large(const em_network *self, int64_t *count)
@@ -45,7 +40,7 @@ static em_status survey_sizes(em_network *self)
 
     if (!status)
         count_large(self, count);
-    status = sum_counts(self, status, e->n_input + 1, count);
+    status = em_network_sum(self, status, e->n_input + 1, count);
     self->survey.first_large = -1;
     for (int64_t j = 0; !status && j < e->n_input; j++)
         if (count[j] > half) {
@@ -65,7 +60,7 @@ static em_status survey_classes(em_network *self)
 
     for (int64_t i = 0; !status && i < self->train->rows.count; i++)
         count[(int64_t)em_examples_response(self->train, i)]++;
-    status = sum_counts(self, status, self->n_output, count);
+    status = em_network_sum(self, status, self->n_output, count);
     self->survey.of_class = count;
     return status;
 }

@@ -213,14 +213,11 @@ static em_status sum_chosen_parts(em_posterior *posterior, em_status status,
 em_status em_posterior_sum_by_parts(em_posterior *posterior)
 {
     const em_share *own = &posterior->model->rows;
-    em_status status;
 
     if (em_model_finishes_counts(posterior->model) || own->total == 0)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_capacity(own->total)),
-                             EM_ARRAY(posterior->end, own->count / own->part + 2));
-
-    return status;
+    return em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_capacity(own->total)),
+                           EM_ARRAY(posterior->end, own->count / own->part + 2));
 }
 
 static bool model_estimates(const em_posterior *posterior)

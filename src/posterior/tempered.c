@@ -25,18 +25,14 @@ static void release_panel(em_posterior *posterior)
 static em_status create_panel(int64_t n_chain, int64_t stride, const em_temperature *of,
                               em_tempering_panel **out)
 {
-    em_tempering_panel *panel = NULL;
-    em_status status = em_allocate(1, sizeof *panel, out);
+    const em_status status = em_allocate(1, sizeof **out, out);
 
     if (status)
         return status;
-    panel = *out;
-    panel->of = of;
-    status = em_allocate(n_chain, sizeof *panel->chain, &panel->chain);
-    return status ? status
-                  : em_allocate_all(EM_ARRAY(panel->row, n_chain),
-                                    EM_ARRAY(panel->log_density, n_chain),
-                                    EM_ARRAY(panel->reference, stride));
+    (*out)->of = of;
+    return em_allocate_all(EM_ARRAY((*out)->chain, n_chain), EM_ARRAY((*out)->row, n_chain),
+                           EM_ARRAY((*out)->log_density, n_chain),
+                           EM_ARRAY((*out)->reference, stride));
 }
 
 double em_tempered_density(double beta, double log_r, double log_p)

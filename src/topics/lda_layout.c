@@ -327,18 +327,29 @@ static void note_sizes(layout *l, const filling *f)
     l->most_bytes = em_most(l->most_bytes, layout_bytes(&f->block));
 }
 
+/* Makes room for n documents in all. It is first called with the number of documents of the shard,
+ * because an array that grows is in memory twice for a moment. */
+static em_status reserve_documents(layout *l, int64_t n)
+{
+    em_tokens *t = l->tokens;
+    const int64_t used = t->n_document;
+    em_status status =
+        em_array_reserve(&t->number, &l->number_capacity, used, n, sizeof *t->number);
+
+    if (!status)
+        status = em_array_reserve(&t->length, &l->length_capacity, used, n, sizeof *t->length);
+    if (!status)
+        status = em_array_reserve(&t->first, &l->first_capacity, used, n, sizeof *t->first);
+    return status;
+}
+
 /* Appends the documents of a block after those of earlier blocks. */
 static em_status keep_documents(layout *l, const filling *f)
 {
     em_tokens *t = l->tokens;
     const int64_t n = t->n_document, more = n + f->block.n_document;
-    em_status status =
-        em_array_reserve(&t->number, &l->number_capacity, n, more, sizeof *t->number);
+    const em_status status = reserve_documents(l, more);
 
-    if (!status)
-        status = em_array_reserve(&t->length, &l->length_capacity, n, more, sizeof *t->length);
-    if (!status)
-        status = em_array_reserve(&t->first, &l->first_capacity, n, more, sizeof *t->first);
     if (status)
         return status;
     for (int64_t i = 0; i < f->block.n_document; i++) {
@@ -492,21 +503,6 @@ static void release_layout(layout *l)
     em_release_all(&l->document, &l->entry, &l->start);
 }
 
-/* Reserves memory for each document, because an array that grows is in memory twice for a moment.
- */
-static em_status reserve(layout *l, const em_corpus *corpus)
-{
-    em_tokens *t = l->tokens;
-    const int64_t n = corpus->n_local;
-    em_status status = em_array_reserve(&t->number, &l->number_capacity, 0, n, sizeof *t->number);
-
-    if (!status)
-        status = em_array_reserve(&t->length, &l->length_capacity, 0, n, sizeof *t->length);
-    if (!status)
-        status = em_array_reserve(&t->first, &l->first_capacity, 0, n, sizeof *t->first);
-    return status;
-}
-
 static em_status lay_out(em_tokens *t, em_corpus *corpus)
 {
     layout l = {.tokens = t, .first_document = corpus->first_document};
@@ -515,7 +511,7 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
 
     for (int i = 0; i < t->n_level; i++)
         l.level[i].block.level = i;
-    status = status ? status : reserve(&l, corpus);
+    status = status ? status : reserve_documents(&l, corpus->n_local);
     status = status ? status : add_documents(&l, corpus);
     if (!status && t->n_block > 0)
         qsort(t->block, (size_t)t->n_block, sizeof *t->block, by_level);

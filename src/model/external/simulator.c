@@ -87,13 +87,13 @@ em_status em_simulator_end(em_simulator *self, const em_model_context *context, 
     status = status ? status : em_allocate(self->n_input, sizeof *self->variable, &self->variable);
     if (!status)
         declare(self);
-    status = status ? status : em_allocate(2 * n_output + self->n, sizeof(double), &self->output);
+    if (!status)
+        status = em_allocate_all(EM_ARRAY(self->output, n_output), EM_ARRAY(self->slope, n_output),
+                                 EM_ARRAY(self->gradient, self->n));
     status = status ? status : em_failures_create(context, &self->model.failures);
     status = status ? status : em_unsaved_create(self->n, n_output, &self->model.unsaved);
     if (status)
         return status;
-    self->slope = self->output + n_output;
-    self->gradient = self->slope + n_output;
     self->model.rows = em_shard_rows(1, 1, context->shard, context->n_shard);
     if (options->evaluation_log && self->model.rows.count > 0)
         status = em_evaluation_log_open(options->evaluation_log, self->n, n_output, &self->log);
@@ -117,7 +117,7 @@ void em_simulator_release(em_simulator *self)
     em_failures_destroy(&self->model.failures);
     em_unsaved_destroy(&self->model.unsaved);
     em_evaluation_log_close(&self->log);
-    em_release_all(&self->variable, &self->output);
+    em_release_all(&self->variable, &self->output, &self->slope, &self->gradient);
 }
 
 /* ---------------------------------------------------------------- the density */
