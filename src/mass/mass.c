@@ -6,11 +6,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-int64_t em_mass_size(em_structure structure, int64_t dim)
-{
-    return structure == EM_MASS_DENSE ? dim * dim : dim;
-}
-
 uint64_t em_version_of(int64_t n, const double *number)
 {
     return XXH64(number, (size_t)n * sizeof *number, (uint64_t)n);
@@ -156,18 +151,6 @@ void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, cons
         else
             m->ops->map(m, map, last - first, x + row, out + row);
     }
-}
-
-void em_mass_momentum(const em_mass *const *mass, int64_t n_chain, const double *z,
-                      double *momentum)
-{
-    em_mass_apply(mass, EM_MAP_MOMENTUM, n_chain, z, momentum);
-}
-
-void em_mass_velocity(const em_mass *const *mass, int64_t n_chain, const double *momentum,
-                      double *velocity)
-{
-    em_mass_apply(mass, EM_MAP_VELOCITY, n_chain, momentum, velocity);
 }
 
 void em_kinetic_energy(int64_t n_chain, int64_t dim, int64_t stride, const double *momentum,

@@ -15,7 +15,11 @@
 /* The layout of a symmetric matrix as an array: its diagonal [dim], or all of it, [dim][dim]. */
 typedef enum em_structure { EM_MASS_DIAG, EM_MASS_DENSE } em_structure;
 
-int64_t em_mass_size(em_structure structure, int64_t dim); /* of such an array */
+/* The size of such an array. */
+static inline int64_t em_mass_size(em_structure structure, int64_t dim)
+{
+    return structure == EM_MASS_DENSE ? dim * dim : dim;
+}
 
 /* The linear maps of a mass. */
 typedef enum em_map {
@@ -157,10 +161,17 @@ void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, cons
 
 /* For a panel of chains: momentum[c] = L z[c] ~ N(0, M) for standard normal z, and velocity[c] = W
  * momentum[c]. */
-void em_mass_momentum(const em_mass *const *mass, int64_t n_chain, const double *z,
-                      double *momentum);
-void em_mass_velocity(const em_mass *const *mass, int64_t n_chain, const double *momentum,
-                      double *velocity);
+static inline void em_mass_momentum(const em_mass *const *mass, int64_t n_chain, const double *z,
+                                    double *momentum)
+{
+    em_mass_apply(mass, EM_MAP_MOMENTUM, n_chain, z, momentum);
+}
+
+static inline void em_mass_velocity(const em_mass *const *mass, int64_t n_chain,
+                                    const double *momentum, double *velocity)
+{
+    em_mass_apply(mass, EM_MAP_VELOCITY, n_chain, momentum, velocity);
+}
 
 /* em_mass_apply for loops that are bound by memory, without a pass over memory if the mass is
  * diagonal. Element i of a chain's product is scale[i] * value[i]. First em_mass_map fills the rows

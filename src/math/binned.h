@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include "math/simd/simd.h"
+
 #include <stdint.h>
 
 enum { EM_BINNED_FOLDS = 3, EM_BINNED_TERMS = 1024 };
@@ -22,16 +24,31 @@ static inline int64_t em_binned_size(int64_t n)
 
 /* Sets n sums to zero. bins [em_binned_size(n)] holds, for every eight sums, their highest pieces,
  * then the middle and the lowest ones. It is 64-byte aligned, like x and out below. Local. */
-void em_binned_clear(int64_t n, double *bins);
+static inline void em_binned_clear(int64_t n, double *bins)
+{
+    em_simd_best()->binned_clear(n, bins);
+}
 
 /* Adds one term x[i] to each of the n sums, and sets x to zero. Local. */
-void em_binned_add(int64_t n, double *x, double *bins);
+static inline void em_binned_add(int64_t n, double *x, double *bins)
+{
+    em_simd_best()->binned_add(n, x, bins);
+}
 
 /* Adds the sums `from` to those of `bins`. Local. */
-void em_binned_merge(int64_t n, const double *from, double *bins);
+static inline void em_binned_merge(int64_t n, const double *from, double *bins)
+{
+    em_simd_best()->binned_merge(n, from, bins);
+}
 
 /* out[i] = the i-th sum, rounded; NaN or infinite if one of its terms was. Local. */
-void em_binned_values(int64_t n, const double *bins, double *out);
+static inline void em_binned_values(int64_t n, const double *bins, double *out)
+{
+    em_simd_best()->binned_values(n, bins, out);
+}
 
 /* Replaces each x[i] by the value of a sum of this one term. Local. */
-void em_binned_single(int64_t n, double *x);
+static inline void em_binned_single(int64_t n, double *x)
+{
+    em_simd_best()->binned_single(n, x);
+}

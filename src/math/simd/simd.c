@@ -1,8 +1,9 @@
 #include "math/simd/simd.h"
 
+#include "base/text.h"
+
 #include <link.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +45,6 @@ static const em_simd *widest(void)
 em_status em_simd_find(const char *name, const em_simd **out)
 {
     char names[64] = "";
-    size_t end = 0;
 
     for (const em_simd *const *simd = em_simds; *simd; simd++) {
         if (!em_simd_runs(*simd))
@@ -52,8 +52,7 @@ em_status em_simd_find(const char *name, const em_simd **out)
         *out = *simd;
         if (strcmp((*simd)->name, name) == 0)
             return EM_OK;
-        end += (size_t)snprintf(names + end, sizeof names - end, "%s%s", end > 0 ? ", " : "",
-                                (*simd)->name);
+        em_append(sizeof names, names, "%s%s", *names ? ", " : "", (*simd)->name);
     }
     *out = widest();
     return em_fail(EM_EUSAGE,
