@@ -73,10 +73,10 @@ static int64_t keep_own(em_posterior *posterior, int64_t count)
 
 /*
  * The minibatch of chain c of the panel: rows of all data, chosen by random numbers of the chain,
- * so that every shard has the whole list and it does not depend on the number of shards. Returns
- * the number of its rows on this shard.
+ * so that every shard has the whole list and it does not depend on the number of shards. Of them,
+ * those on this shard are returned.
  */
-static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, const em_query *query,
+static em_rows choose(em_posterior *posterior, const em_minibatch *minibatch, const em_query *query,
                       int64_t c)
 {
     const int64_t n = posterior->model->rows.total;
@@ -91,7 +91,9 @@ static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, co
         em_uniforms_below(&stream, count, (uint64_t)n, 0, posterior->chosen);
     else
         choose_distinct(posterior, &stream, count, n);
-    return em_grid_n_shard(posterior->grid) == 1 ? count : keep_own(posterior, count);
+    return (em_rows){.count =
+                         em_grid_n_shard(posterior->grid) == 1 ? count : keep_own(posterior, count),
+                     .index = posterior->chosen};
 }
 
 /* Sums the minibatches of all chains at once. This is fast, but the order of addition depends on
@@ -110,8 +112,7 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
     memset(sum, 0, (size_t)size * sizeof *sum);
     for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
         em_query one = em_query_panel(&all, c, 1);
-        one.rows =
-            (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
+        one.rows = choose(posterior, minibatch, query, c);
         if (one.rows.count > 0)
             status = em_posterior_add_likelihood(model, &one);
     }
@@ -126,8 +127,7 @@ static em_status add_estimates(em_posterior *posterior, em_status status,
 
     for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
         em_query one = em_query_panel(query, c, 1);
-        one.rows =
-            (em_rows){.count = choose(posterior, minibatch, query, c), .index = posterior->chosen};
+        one.rows = choose(posterior, minibatch, query, c);
         status = model->ops->minibatch->estimate(model, &one, scale,
                                                  em_grid_shard(posterior->grid) == 0);
     }
@@ -181,7 +181,7 @@ static em_status add_chosen_parts(em_posterior *posterior, const em_minibatch *m
 {
     em_model *model = posterior->model;
     const int64_t n = query->n_chain * query->stride, row = c * query->stride;
-    const int64_t values = n + c / 8 * 8, count = choose(posterior, minibatch, query, c);
+    const int64_t values = n + c / 8 * 8, count = choose(posterior, minibatch, query, c).count;
     const em_query all = em_query_into(query, s->part, s->part + n);
     em_query one = em_query_panel(&all, c, 1);
     em_status status = EM_OK;
@@ -253,8 +253,7 @@ em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibat
 
     if (status && !posterior->is_partitioned)
         return status;
-    one.rows =
-        (em_rows){.count = choose(posterior, minibatch, query, 0), .index = posterior->chosen};
+    one.rows = choose(posterior, minibatch, query, 0);
     if (posterior->is_partitioned)
         return em_posterior_estimate_part(posterior, status, &one, scale, published);
     status = model->ops->ranges->estimate(model, &one, scale, published);

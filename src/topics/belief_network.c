@@ -9,28 +9,23 @@
 em_status em_belief_network_create(em_belief_network *network)
 {
     int64_t widest = 0;
-    em_status status;
 
     network->n_parameter = network->n_unit = 0;
     for (int l = 0; l < network->n_layer; l++) {
         const int64_t above = l + 1 < network->n_layer ? network->size[l + 1] : 0;
         network->n_parameter += network->size[l] * (above + 1);
         network->n_unit += network->size[l];
-        widest = network->size[l] > widest ? network->size[l] : widest;
+        widest = em_most(widest, em_stride(network->size[l]));
     }
-    status = em_allocate(5 * em_stride(widest), sizeof(double), &network->logit);
-    if (status)
-        return status;
-    network->with = network->logit + em_stride(widest);
-    network->without = network->with + em_stride(widest);
-    network->room = network->without + em_stride(widest);
-    network->prior = network->room + em_stride(widest);
-    return EM_OK;
+    return em_allocate_all(EM_ARRAY(network->logit, widest), EM_ARRAY(network->with, widest),
+                           EM_ARRAY(network->without, widest), EM_ARRAY(network->room, widest),
+                           EM_ARRAY(network->prior, widest));
 }
 
 void em_belief_network_destroy(em_belief_network *network)
 {
-    em_release(&network->logit);
+    em_release_all(&network->logit, &network->with, &network->without, &network->room,
+                   &network->prior);
 }
 
 void em_belief_network_add_prior(const em_belief_network *network, const double *theta,

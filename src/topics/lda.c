@@ -133,15 +133,14 @@ static int64_t n_sum(const lda *self)
 static em_status allocate_arrays(lda *self)
 {
     const int64_t n_topic = self->shape.n_topic, stride = self->shape.stride;
-    em_status status = em_allocate(stride, sizeof *self->room, &self->room);
+    const em_status status = em_lda_exchange_create(self->shape.n_word, stride, self->shard,
+                                                    self->n_shard, &self->exchange);
 
-    if (!status)
-        status = em_lda_exchange_create(self->shape.n_word, stride, self->shard, self->n_shard,
-                                        &self->exchange);
     return status ? status
                   : em_allocate_all(
-                        EM_ARRAY(self->alpha, n_topic), EM_ARRAY(self->tokens_of, n_topic),
-                        EM_ARRAY(self->total, n_topic), EM_ARRAY(self->sums, n_sum(self)),
+                        EM_ARRAY(self->room, stride), EM_ARRAY(self->alpha, n_topic),
+                        EM_ARRAY(self->tokens_of, n_topic), EM_ARRAY(self->total, n_topic),
+                        EM_ARRAY(self->sums, n_sum(self)),
                         EM_ARRAY(self->ordered, self->n_chain * largest_block(self->tokens)));
 }
 

@@ -20,13 +20,10 @@ const char *const em_topic_forms[] = {"expanded_mean", "expanded_natural", NULL}
 
 em_status em_topic_parameters_create(em_topic_parameters *topics)
 {
-    em_status status;
-
     topics->n = topics->shape.n_word * topics->shape.n_topic;
-    status = em_allocate_all(EM_ARRAY(topics->work, em_stride(topics->n)),
-                             EM_ARRAY(topics->total, topics->shape.n_topic),
-                             EM_ARRAY(topics->count, topics->shape.n_topic));
-    return status;
+    return em_allocate_all(EM_ARRAY(topics->work, em_stride(topics->n)),
+                           EM_ARRAY(topics->total, topics->shape.n_topic),
+                           EM_ARRAY(topics->count, topics->shape.n_topic));
 }
 
 void em_topic_parameters_destroy(em_topic_parameters *topics)

@@ -187,10 +187,9 @@ em_status em_collinear_say(const em_table *table, bool intercept, const double *
         (double)table->total * (double)n * (double)n > MOST_PRODUCTS)
         return EM_OK;
     status = em_allocate_all(EM_ARRAY(s.block, n * BLOCK), EM_ARRAY(s.product, n * n),
-                             EM_ARRAY(s.gram, n * n), EM_ARRAY(s.factor, n * n));
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(s.coefficient, n), EM_ARRAY(s.sum, n * n),
-                                 EM_ARRAY(s.left_out, n));
+                             EM_ARRAY(s.gram, n * n), EM_ARRAY(s.factor, n * n),
+                             EM_ARRAY(s.coefficient, n), EM_ARRAY(s.sum, n * n),
+                             EM_ARRAY(s.left_out, n));
     status = em_agree_first(status, 0);
     if (!status)
         find_combinations(&s);

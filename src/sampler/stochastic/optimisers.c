@@ -47,11 +47,6 @@ static const em_field adam_fields[] = {EM_STOCHASTIC_FIELDS("0.001"),
                                        SQUARE_FIELDS("0.999"),
                                        {0}};
 
-static const optimiser_options *optimiser_options_of(const em_langevin *s)
-{
-    return (const optimiser_options *)s->options;
-}
-
 /* ---- the three optimisers ---- */
 
 EM_CLONES static void sgd_gather(int64_t n, double m, const double *restrict g, double *restrict p)
@@ -62,9 +57,10 @@ EM_CLONES static void sgd_gather(int64_t n, double m, const double *restrict g, 
 
 static void sgd_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
+    const optimiser_options *options = s->base.options;
+
     (void)k;
-    sgd_gather(block->n_chain * block->stride, optimiser_options_of(s)->momentum, block->gradient,
-               block->momentum);
+    sgd_gather(block->n_chain * block->stride, options->momentum, block->gradient, block->momentum);
     em_langevin_drift(s, context, block, 1);
 }
 
@@ -82,7 +78,7 @@ EM_CLONES static void rmsprop_row(int64_t n, double eps, double mean, double b, 
 
 static void rmsprop_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    const optimiser_options *options = optimiser_options_of(s);
+    const optimiser_options *options = s->base.options;
     const int64_t n = block->stride;
 
     (void)k;
@@ -109,7 +105,7 @@ EM_CLONES static void adam_row(int64_t n, adam_rates r, const double *restrict g
 
 static void adam_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    const optimiser_options *options = optimiser_options_of(s);
+    const optimiser_options *options = s->base.options;
     const double a = options->momentum, b = options->square_decay;
     const double t = (double)(em_stochastic_step_number(s->options, context, k) + 1);
     adam_rates r = {.mean = 1 / em_langevin_observations(context),

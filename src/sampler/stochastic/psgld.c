@@ -42,11 +42,6 @@ static const em_field fields[] = {
             .doc = "d, distance from the position at which that second gradient is computed"),
     {0}};
 
-static const psgld_options *psgld_options_of(const em_langevin *s)
-{
-    return (const psgld_options *)s->options;
-}
-
 /* The numbers that v and, with the correction, v' take in each chain. Rows line up with the panels.
  */
 static int64_t psgld_n_extra(const void *options, int64_t dim)
@@ -65,12 +60,13 @@ static double psgld_keep(const psgld_options *options, int64_t number)
 static em_status psgld_two_gradients(em_langevin *s, const em_step_context *context,
                                      em_block *block, int64_t k, int64_t number)
 {
+    const psgld_options *options = s->base.options;
     const int64_t n = block->n_chain * block->stride;
 
     em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number, s->normals);
     for (int64_t i = 0; i < n; i++) {
         s->normals[i] = s->normals[i] == 0 ? 0 : copysign(1, s->normals[i]); /* 0: the padding */
-        s->velocity[i] = block->theta[i] + psgld_options_of(s)->difference * s->normals[i];
+        s->velocity[i] = block->theta[i] + options->difference * s->normals[i];
     }
     em_query moved = em_block_query(block);
     moved.theta = s->velocity;
@@ -83,7 +79,7 @@ static em_status psgld_two_gradients(em_langevin *s, const em_step_context *cont
 /* Updates v'. To be called before v is updated. */
 static void psgld_follow(const em_langevin *s, double mean, double b, const em_block *block)
 {
-    const double difference = psgld_options_of(s)->difference;
+    const double difference = ((const psgld_options *)s->base.options)->difference;
     const int64_t n = block->stride;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
@@ -115,7 +111,7 @@ EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, doubl
  * at its columns if they are only v, and at the chain if they are v and v'. */
 static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
-    const psgld_options *options = psgld_options_of(s);
+    const psgld_options *options = s->base.options;
     const int64_t n = block->stride, number = em_stochastic_step_number(s->options, context, k);
     const int64_t first = options->correction ? block->first : 0;
 
@@ -133,7 +129,7 @@ static em_status psgld_iterate(em_sampler *base, const em_step_context *context,
                                int64_t chain)
 {
     em_langevin *s = (em_langevin *)base;
-    const psgld_options *options = psgld_options_of(s);
+    const psgld_options *options = s->base.options;
     const double mean = 1 / em_langevin_observations(context);
     em_status status = EM_OK;
 
@@ -153,8 +149,9 @@ static em_status psgld_iterate(em_sampler *base, const em_step_context *context,
 static em_status psgld_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_langevin *s = (em_langevin *)base;
+    const psgld_options *options = base->options;
 
-    return psgld_options_of(s)->correction
+    return options->correction
                ? em_stochastic_in_turns(s->options, base, context, block, false, psgld_iterate)
                : em_langevin_in_turns(s, context, block, psgld_iterate);
 }

@@ -44,16 +44,11 @@ static const em_field fields[] = {
                    "every direction"),
     {0}};
 
-static const msgnht_options *msgnht_options_of(const em_thermostat *s)
-{
-    return (const msgnht_options *)s->options;
-}
-
 /* xi ~ N(a, I) */
 static void msgnht_draw(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t c)
 {
-    const double diffusion = msgnht_options_of(self)->diffusion;
+    const double diffusion = ((const msgnht_options *)self->base.options)->diffusion;
     const em_stream stream = em_chain_stream(context, block, c, EM_RNG_THERMOSTAT);
     double *xi = block->extra + c * block->n_extra;
 
@@ -175,7 +170,7 @@ EM_CLONES static void msgnht_kick_euler(int64_t n, double eps, double a, const d
 
 static void msgnht_kick(em_thermostat *s, const em_step_context *context, em_block *block)
 {
-    const msgnht_options *options = msgnht_options_of(s);
+    const msgnht_options *options = s->base.options;
     const int64_t n = block->stride;
 
     em_mass_map(context->mass, EM_MAP_WHITEN, block->n_chain, block->gradient, s->work);
@@ -209,9 +204,11 @@ static void msgnht_turn(em_thermostat *s, const em_step_context *context, em_blo
 static void msgnht_before(em_thermostat *s, const em_step_context *context, em_block *block,
                           int64_t k)
 {
+    const msgnht_options *options = s->base.options;
+
     (void)k;
     msgnht_turn(s, context, block, EM_MAP_WHITEN);
-    if (msgnht_options_of(s)->integrator == EM_THERMOSTAT_SPLITTING)
+    if (options->integrator == EM_THERMOSTAT_SPLITTING)
         msgnht_drift(s, context, block, 0.5, false);
 }
 
@@ -220,7 +217,8 @@ static void msgnht_before(em_thermostat *s, const em_step_context *context, em_b
 static void msgnht_after(em_thermostat *s, const em_step_context *context, em_block *block,
                          int64_t k)
 {
-    const bool splits = msgnht_options_of(s)->integrator == EM_THERMOSTAT_SPLITTING;
+    const msgnht_options *options = s->base.options;
+    const bool splits = options->integrator == EM_THERMOSTAT_SPLITTING;
 
     em_stochastic_noise(s->options, context, block, k, s->normals);
     msgnht_kick(s, context, block);
