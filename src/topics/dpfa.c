@@ -26,8 +26,8 @@
 #include "math/special.h"
 #include "model/construct/construct.h"
 #include "topics/belief_network.h"
+#include "topics/lda_tokens.h"
 #include "topics/topic_model.h"
-#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <string.h>

@@ -22,8 +22,8 @@
 #include "model/construct/construct.h"
 #include "par/message.h"
 #include "topics/lda_internal.h"
+#include "topics/lda_tokens.h"
 #include "topics/topic_model.h"
-#include "topics/topic_unit.h"
 
 #include <inttypes.h>
 #include <math.h>

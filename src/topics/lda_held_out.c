@@ -1,5 +1,5 @@
 #include "topics/lda_held_out.h"
-#include "topics/topic_unit.h"
+#include "topics/lda_tokens.h"
 
 #include "base/memory.h"
 #include "math/rng.h"

@@ -5,7 +5,6 @@
 #include "math/simd/tokens.h"
 #include "math/special.h"
 #include "topics/lda_tokens.h"
-#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "math/rng.h"
 #include "math/special.h"
 #include "topics/lda_exchange.h"
-#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <string.h>

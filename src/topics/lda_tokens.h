@@ -15,6 +15,7 @@
 #include "math/rng.h"
 #include "math/simd/tokens.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -74,9 +75,18 @@ typedef struct em_block_view {
     uint16_t *topic;             /* [n_token] */
 } em_block_view;
 
+/* The unit of sums over documents and tokens other than counts. The terms are integers, so that the
+ * sums do not depend on the assignment of documents to shards. */
+#define EM_TOPIC_UNIT 0x1p-20
+
+/* Local. */
+static inline int64_t em_topic_in_units(double x)
+{
+    return (int64_t)llround(x / EM_TOPIC_UNIT);
+}
+
 /*
- * The order of sums over documents d, in units of EM_TOPIC_UNIT. They are integers, so they do not
- * depend on the assignment of documents to shards. With A = sum_k alpha_k:
+ * The order of sums over documents d, in units of EM_TOPIC_UNIT. With A = sum_k alpha_k:
  *     [EM_LDA_DENSITY]      log p(topics of all tokens | alpha)
  *     [EM_LDA_TOTAL_SLOPE]  sum_d [psi(A + n_d) - psi(A)]
  *     [EM_LDA_SLOPES + k]   sum_d [psi(alpha_k + n_dk) - psi(alpha_k)]

@@ -5,7 +5,6 @@
 #include "par/grid.h"
 #include "par/message.h"
 #include "topics/lda_tokens.h"
-#include "topics/topic_unit.h"
 
 #include <math.h>
 #include <stdlib.h>

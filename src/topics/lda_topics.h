@@ -61,7 +61,7 @@ void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
 
 /* The two terms of log p(words | topics of all tokens, beta), with phi integrated out: that of the
  * counts n_kv of some words, and that of total [n_topic], n_k over all words. In units of
- * EM_TOPIC_UNIT (topic_unit.h). */
+ * EM_TOPIC_UNIT (lda_tokens.h). */
 int64_t em_lda_log_words(const em_lda_shape *shape, em_lda_words words, double beta,
                          const int32_t *count);
 int64_t em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total);

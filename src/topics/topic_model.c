@@ -1,5 +1,5 @@
 #include "topics/topic_model.h"
-#include "topics/topic_unit.h"
+#include "topics/lda_tokens.h"
 
 #include "base/memory.h"
 #include "math/simd/tokens.h"

@@ -5,7 +5,7 @@
 #include "support/lda_chain.h"
 #include "support/tap.h"
 #include "topics/lda_fold_in.h"
-#include "topics/topic_unit.h"
+#include "topics/lda_tokens.h"
 
 #include <check.h>
 #include <math.h>
