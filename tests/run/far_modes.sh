@@ -9,7 +9,7 @@ cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 
 cat >modes.c <<'C'
-/* Normal modes: their weights, centres in the first plane, and standard deviations. */
+/* Normal modes: their weights, centres in the first plane, and standard deviations; and logs of gamma variates. */
 #include <emass/plugin.h>
 #include <math.h>
 static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
@@ -26,21 +26,26 @@ static em_status density(const void *given, const double *theta, double *log_p, 
     for (int k = 0; k < N_MODE; k++)
         sum += exp(term[k] - most);
     *log_p += most + log(sum);
+    for (int i = DIM; i < DIM + N_LOG; i++) {
+        *log_p += 0.15 * theta[i] - exp(theta[i]);
+        gradient[i] += 0.15 - exp(theta[i]);
+    }
     for (int k = 0; k < N_MODE; k++)
         for (int i = 0; i < DIM; i++)
             gradient[i] -= exp(term[k] - most) / sum * (theta[i] - (i < 2 ? mode[k][1 + i] : 0)) / pow(mode[k][3], 2);
     return EM_OK;
 }
-static const em_variable x = {.name = "x", .n_axes = 1, .shape = {DIM}};
+static const em_variable x = {.name = "x", .n_axes = 1, .shape = {DIM + N_LOG}};
 EMASS_PLUGIN({.name = "modes", .n_parameter = 1, .parameter = &x, .log_density_gradient = density});
 C
 
-build() { # NAME N MODES [DIMENSION]
-    cc -O2 -std=c17 -shared -fPIC -DDIM="${4:-2}" -DN_MODE="$2" -DMODES="$3" -I"$project/include" modes.c -o "$1.so" -lm &&
+build() { # NAME N MODES [DIMENSION] [LOGS]
+    cc -O2 -std=c17 -shared -fPIC -DDIM="${4:-2}" -DN_LOG="${5:-0}" -DN_MODE="$2" -DMODES="$3" -I"$project/include" modes.c -o "$1.so" -lm &&
         printf 'model: {name: modes, library: ./%s.so}\nrun: {chains: 4, draws: 1000}\n' "$1" >"$1.yaml"
 }
 near='{.15, 15, 3, 1.5}'
 build one 1 "$near" && build four 4 "$near, {.05, -12, -9, 1}, {.3, -5, 20, .7}, {.5, 2, -14, 1}" &&
+    build positive 2 "{.5, 0, 0, 1}, {.5, 60, 0, 1}" 2 4 &&
     build far 2 "{.7, 0, 0, 1}, {.3, -80, 60, 1}" 5 && build farther 2 "{.7, 0, 0, 1}, {.3, 160, 120, 1}" &&
     build apart 2 "{.3, 0, 0, 2}, {.7, 45, 0, 2}" && build narrow 2 "{.5, 1, 2, 1}, {.5, 1, 2, .1}" 5 &&
     build off 2 "{.5, 0, 0, 1}, {.5, 3, 0, .2}" 3 && build beside 2 "{.5, 0, 0, 1}, {.5, 6, 0, .2}" &&
@@ -79,6 +84,7 @@ check 'four modes of which chains begin near to one' verdicts four 'not converge
 check 'a mode 22 standard deviations away' verdicts apart 'not converged: .*mode'
 check 'one 100 standard deviations away, five dimensions' verdicts far 'not converged: .*mode'
 check 'one 200 standard deviations away' verdicts farther 'not converged: .*mode'
+check 'beside four logs of positive parameters' verdicts positive 'not converged: .*mode'
 check 'forty chains' verdicts apart 'not converged: .*mode' run.chains=40 run.draws=200
 check 'one chain' verdicts apart 'not converged: .*mode' run.chains=1
 check 'a narrow mode inside of a wide one, five dimensions' verdicts narrow 'not converged: .*a mode of'

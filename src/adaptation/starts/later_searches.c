@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The largest number of gradients of an ascent from known scales. */
-enum { MOST_FROM_SCALES = 40 };
+enum { MOST_FROM_SCALES = 60 };
 
 /* Where the ascents of a search start, and what is known there. */
 typedef struct origin {
