@@ -339,14 +339,14 @@ START_TEST(a_long_tail_is_found)
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
 
     draw_log_gamma((uint64_t)_i + 1, 1.0 / 6, side, sample);
-    ck_assert_int_eq(em_tail_fit(GAMMA_DIM, &samples, row), EM_OK);
+    ck_assert_int_eq(em_tail_fit(GAMMA_DIM, &samples, false, row), EM_OK);
     for (int i = 0; i < GAMMA_DIM; i++) {
         ck_assert_int_eq((int)row[i].level, i < N_GAMMA);
         ck_assert(i >= N_GAMMA || side * row[i].degree > 0.15);
     }
     draw_log_gamma((uint64_t)_i + 1, 3, side, sample); /* has no tail to speak of */
     memset(row, 0, sizeof row);
-    ck_assert_int_eq(em_tail_fit(GAMMA_DIM, &samples, row), EM_OK);
+    ck_assert_int_eq(em_tail_fit(GAMMA_DIM, &samples, false, row), EM_OK);
     for (int i = 0; i < GAMMA_DIM; i++)
         ck_assert(row[i].level == 0);
 }

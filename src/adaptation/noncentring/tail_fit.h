@@ -14,5 +14,7 @@
 #include "posterior/noncentring.h"
 
 /* Adds to row [dim], a map, those of parameters with level 0 that have a tail. The levels of others
- * rise by 1. Does nothing if the draws do not suffice. Errors: EM_EMEMORY. */
-em_status em_tail_fit(int64_t dim, const em_samples *samples, em_noncentring_row *row);
+ * rise by 1. is_known: an earlier window has found a tail; else one has to be evident. Does nothing
+ * if the draws do not suffice. Errors: EM_EMEMORY. */
+em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
+                      em_noncentring_row *row);
