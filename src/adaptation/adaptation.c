@@ -27,14 +27,12 @@ static em_status renew(em_adapt *adapt, em_sampler *sampler, em_posterior *poste
 /* The first centre is the mean of the chains' positions. Collective. */
 static em_status set_first_centre(em_adapt *adapt, const em_block *block)
 {
-    em_status status;
-
     for (int64_t c = 0; !adapt->shares && c < block->n_chain; c++)
         memcpy(adapt->pools[c].centre, block->theta + c * block->stride,
                (size_t)adapt->dim * sizeof(double));
     if (!adapt->shares)
         return EM_OK;
-    status = em_grid_begin_sum(adapt->grid, adapt->dim);
+    const em_status status = em_grid_begin_sum(adapt->grid, adapt->dim);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         em_grid_add_to_sum(adapt->grid, adapt->dim, block->theta + c * block->stride);
     if (!status)

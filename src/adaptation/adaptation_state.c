@@ -24,12 +24,10 @@ static em_status visit_pools(em_adapt *adapt, const em_visitor *visitor, const c
 static em_status visit_member(em_adapt *adapt, const em_visitor *visitor, const char *name,
                               int64_t n, size_t member, double *rows)
 {
-    em_status status;
-
     for (int64_t i = 0; i < adapt->n_pool; i++)
         memcpy(rows + i * n, *(double **)((char *)&adapt->pools[i] + member),
                (size_t)n * sizeof *rows);
-    status = visit_pools(adapt, visitor, name, n, rows);
+    const em_status status = visit_pools(adapt, visitor, name, n, rows);
     for (int64_t i = 0; !status && i < adapt->n_pool; i++)
         memcpy(*(double **)((char *)&adapt->pools[i] + member), rows + i * n,
                (size_t)n * sizeof *rows);
@@ -39,7 +37,6 @@ static em_status visit_member(em_adapt *adapt, const em_visitor *visitor, const 
 static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, double *rows)
 {
     enum { N = N_STEP_SIZE };
-    em_status status;
 
     for (int64_t i = 0; i < adapt->n_pool; i++) {
         const em_pool *pool = &adapt->pools[i];
@@ -49,7 +46,7 @@ static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, do
                                (double)pool->n_published, pool->thermostat_mass};
         memcpy(rows + i * N, row, sizeof row);
     }
-    status = visit_pools(adapt, visitor, "step_size", N, rows);
+    const em_status status = visit_pools(adapt, visitor, "step_size", N, rows);
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
         em_pool *pool = &adapt->pools[i];
         const double *row = rows + i * N;
@@ -65,11 +62,10 @@ static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, do
 static em_status visit_masses(em_adapt *adapt, const em_visitor *visitor, double *rows)
 {
     const int64_t size = adapt->form.ops->size(&adapt->form);
-    em_status status;
 
     for (int64_t i = 0; i < adapt->n_pool; i++)
         adapt->form.ops->write(adapt->pools[i].mass, &adapt->form, rows + i * size);
-    status = visit_pools(adapt, visitor, "inv_mass", size, rows);
+    em_status status = visit_pools(adapt, visitor, "inv_mass", size, rows);
     if (status || !visitor->restores)
         return status;
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
@@ -93,11 +89,10 @@ static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
                                  &adapt->n_m_step};
     enum { N = sizeof counters / sizeof *counters };
     double value[N];
-    em_status status;
 
     for (int i = 0; i < N; i++)
         value[i] = (double)*counters[i];
-    status = visitor->shared(visitor->context, "adaptation", N, value);
+    em_status status = visitor->shared(visitor->context, "adaptation", N, value);
     if (!status && !(value[N - 1] >= 0 && value[N - 1] <= (double)adapt->most_m_steps))
         status = em_fail(EM_EDATA, "a checkpoint has %g M-steps, expected 0 to %lld", value[N - 1],
                          (long long)adapt->most_m_steps);

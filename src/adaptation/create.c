@@ -73,7 +73,6 @@ static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
 static em_status allocate_work(em_adapt *adapt)
 {
     const int64_t n = adapt->n_local_chain;
-    em_status status;
 
     adapt->n_estimator = em_learns(adapt) ? em_estimator_size(adapt->estimator, &adapt->form) : 1;
     adapt->n_accumulator = adapt->n_estimator + adapt->dim;
@@ -81,7 +80,7 @@ static em_status allocate_work(em_adapt *adapt)
         adapt->n_accumulator += em_subsampling_interval_size(adapt->dim);
     if (adapt->thermostat)
         adapt->n_accumulator += 2;
-    status = ALLOCATE(
+    const em_status status = ALLOCATE(
         adapt, EM_ARRAY(adapt->chain_mass, n), EM_ARRAY(adapt->chain_step, n),
         EM_ARRAY(adapt->chain_thermostat, n), EM_ARRAY(adapt->acceptance, n),
         EM_ARRAY(adapt->probe, n), EM_ARRAY(adapt->gradients, n), EM_ARRAY(adapt->step_factor, n),

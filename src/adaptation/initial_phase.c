@@ -19,12 +19,11 @@ static em_status column_medians(em_adapt *adapt, const double *x, int64_t first,
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     double *all = local + adapt->n_local_chain * n, *column = all + n_chain * n;
-    em_status status;
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         for (int64_t i = 0; i < n; i++)
             local[c * n + i] = fabs(x[c * adapt->stride + first + i]);
-    status = em_grid_gather_chains(adapt->grid, n, local, all);
+    const em_status status = em_grid_gather_chains(adapt->grid, n, local, all);
     for (int64_t i = 0; !status && i < n; i++) {
         for (int64_t c = 0; c < n_chain; c++)
             column[c] = all[c * n + i];
@@ -119,12 +118,11 @@ em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *
     em_log_density_window *window = NULL;
     double *scratch = NULL;
     bool is_other_map = false;
-    em_status status;
 
     (void)renews; /* these kernels draw momenta in each iteration */
     if (done != initial->window)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain));
+    em_status status = em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain));
     status = em_agree(status);
     if (!status && adapt->noncentred)
         status = em_learn_noncentring(adapt, posterior, &is_other_map);

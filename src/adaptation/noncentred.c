@@ -29,12 +29,11 @@ em_status em_noncentred_create(em_adapt *adapt)
 {
     const int64_t panel = adapt->n_local_chain * adapt->stride;
     em_noncentred *own;
-    em_status status;
 
     if (adapt->options->noncentring == EM_NONCENTRING_OFF || !adapt->initial || !adapt->shares ||
         !adapt->keeps_draws)
         return EM_OK;
-    status = em_allocate(1, sizeof *own, &adapt->noncentred);
+    em_status status = em_allocate(1, sizeof *own, &adapt->noncentred);
     if (status)
         return status;
     own = adapt->noncentred;
@@ -74,13 +73,12 @@ const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)
 em_status em_exchange_noncentring(em_adapt *adapt)
 {
     em_noncentred *own = adapt->noncentred;
-    em_status status;
 
     const em_noncentring former = {.dim = own->map.dim, .row = own->found};
 
     own->found = own->map.row;
     own->map.row = former.row;
-    status = em_noncentring_set(&own->map, own->map.row);
+    const em_status status = em_noncentring_set(&own->map, own->map.row);
     em_set_target_accept(adapt);
     return status;
 }
@@ -234,13 +232,12 @@ em_status em_adapt_step(em_adapt *adapt, em_sampler *sampler, const em_step_cont
 em_status em_noncentred_visit(em_adapt *adapt, const em_visitor *visitor)
 {
     em_noncentred *own = adapt->noncentred;
-    em_status status;
 
     if (!own)
         return EM_OK;
     copy(adapt->dim * EM_NONCENTRING_NUMBERS, (const double *)own->map.row, (double *)own->found);
-    status = visitor->shared(visitor->context, "noncentring", adapt->dim * EM_NONCENTRING_NUMBERS,
-                             (double *)own->found);
+    em_status status = visitor->shared(visitor->context, "noncentring",
+                                       adapt->dim * EM_NONCENTRING_NUMBERS, (double *)own->found);
     status = status ? status
                     : visitor->shared(visitor->context, "noncentring_priors",
                                       adapt->dim * EM_NORMAL_PRIOR_NUMBERS, (double *)own->prior);

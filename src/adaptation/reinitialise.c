@@ -114,11 +114,10 @@ em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     bool *stuck = NULL;
     int64_t n = 0;
-    em_status status;
 
     if (!adapt->options->rescue)
         return EM_OK;
-    status = em_agree(em_allocate(n_chain, sizeof *stuck, &stuck));
+    em_status status = em_agree(em_allocate(n_chain, sizeof *stuck, &stuck));
     status = status ? status : find_stuck(adapt, window, stuck, &n);
     if (!status && n > 0) {
         status = move_stuck(adapt, block, done, stuck);

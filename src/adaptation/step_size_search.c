@@ -16,13 +16,12 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
     enum { SUM, COUNT, SUM_OF_ALL, N };
     const bool *outlying = adapt->outlying + em_grid_first_chain(adapt->grid);
     double sum[N], *row = NULL;
-    em_status status;
 
     if (!adapt->shares) {
         memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
         return EM_OK;
     }
-    status = em_agree(em_allocate(adapt->n_local_chain * N, sizeof *row, &row));
+    em_status status = em_agree(em_allocate(adapt->n_local_chain * N, sizeof *row, &row));
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
         row[c * N + COUNT] = !outlying[c] && adapt->step_factor[c] == 1;
         row[c * N + SUM] = row[c * N + COUNT] * chain_value[c];
@@ -42,13 +41,12 @@ static em_status pool_medians(em_adapt *adapt, const double *chain_value, double
 {
     const int64_t n = em_grid_n_chain(adapt->grid);
     double *all = NULL;
-    em_status status;
 
     if (!adapt->shares) {
         memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
         return EM_OK;
     }
-    status = em_agree(em_allocate(n, sizeof *all, &all));
+    em_status status = em_agree(em_allocate(n, sizeof *all, &all));
     status = status ? status : em_grid_gather_chains(adapt->grid, 1, chain_value, all);
     if (!status) {
         em_sort_numbers(n, all);

@@ -28,13 +28,12 @@ em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings 
 {
     const int64_t first = em_grid_first_chain(t->copies);
     int64_t *rung = NULL;
-    em_status status;
 
     out->n_path_ladder = t->n_ladder < EM_MOST_PATH_LADDERS ? t->n_ladder : EM_MOST_PATH_LADDERS;
     out->path_every = t->path_every;
     out->n_time = (n_scan + t->path_every - 1) / t->path_every;
     const int64_t n_row = out->n_path_ladder * t->ladder.n_rung, n = n_row * out->n_time;
-    status = em_agree(em_allocate_all(EM_ARRAY(rung, n), EM_ARRAY(out->path, n)));
+    const em_status status = em_agree(em_allocate_all(EM_ARRAY(rung, n), EM_ARRAY(out->path, n)));
     for (int64_t c = 0; !status && em_grid_shard(t->copies) == 0 && c < t->n_copy; c++)
         for (int64_t i = 0; first + c < n_row && i < out->n_time; i++)
             rung[(first + c) * out->n_time + i] = (int64_t)t->path[c * EM_MOST_TIMES + i];

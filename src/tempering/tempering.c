@@ -496,11 +496,10 @@ static em_status visit_map(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = t->dim * EM_NONCENTRING_NUMBERS;
     em_noncentring_row *row = NULL;
-    em_status status;
 
     if (!t->learns_map)
         return EM_OK;
-    status = em_agree(em_allocate(t->dim, sizeof *row, &row));
+    em_status status = em_agree(em_allocate(t->dim, sizeof *row, &row));
     if (!status) {
         memcpy(row, t->map.row, (size_t)t->dim * sizeof *row);
         status = visitor->shared(visitor->context, "ladder_noncentring", n, (double *)row);

@@ -28,10 +28,9 @@ static em_status clip_diag(int64_t dim, const double *current, double *inverse)
 static em_status clamp_eigenvalues(int64_t n, double ratio, double *a, double *scratch)
 {
     double *vectors = scratch, *value = scratch + n * n, *clamped = value + n;
-    em_status status;
 
     memcpy(vectors, a, (size_t)(n * n) * sizeof *a);
-    status = em_eigen(n, vectors, n, value);
+    const em_status status = em_eigen(n, vectors, n, value);
     if (status)
         return status;
     for (int64_t i = 0; i < n; i++) {
@@ -49,10 +48,9 @@ static em_status clip_dense(int64_t n, const double *current, double *inverse, d
     const int64_t square = n * n;
     double *lower = work, *lower_inverse = work + square, *transposed = work + 2 * square;
     double *change = work + 3 * square, *scratch = work + 4 * square;
-    em_status status;
 
     memcpy(lower, current, (size_t)square * sizeof *lower);
-    status = em_cholesky(n, lower, n);
+    em_status status = em_cholesky(n, lower, n);
     memcpy(lower_inverse, lower, (size_t)square * sizeof *lower);
     status = status ? status : em_invert_lower(n, lower_inverse, n);
     if (status)
@@ -77,11 +75,10 @@ static em_status clip_part(const em_part *part, const double *current, double *i
 {
     const int64_t n = part->count;
     double *work = NULL;
-    em_status status;
 
     if (part->structure == EM_MASS_DIAG)
         return clip_diag(n, current, inverse);
-    status = em_allocate(5 * n * n + 2 * n, sizeof *work, &work);
+    em_status status = em_allocate(5 * n * n + 2 * n, sizeof *work, &work);
     status = status ? status : clip_dense(n, current, inverse, work);
     em_release(&work);
     return status;

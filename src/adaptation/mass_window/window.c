@@ -18,14 +18,13 @@ em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim
                            int64_t most, em_window *out)
 {
     const int64_t each = most / chains_per_pool, n_slot = each < longest ? each : longest;
-    em_status status;
 
     *out = (em_window){.dim = dim,
                        .n_chain = n_chain,
                        .skip = (chains_per_pool + most - 1) / most,
                        .n_slot = n_slot > 0 ? n_slot : 1,
                        .every = 1};
-    status = em_allocate(out->n_slot, sizeof(double), &out->iteration);
+    const em_status status = em_allocate(out->n_slot, sizeof(double), &out->iteration);
     for (int64_t i = 0; !status && i < out->n_slot; i++)
         out->iteration[i] = -1;
     return status ? status
@@ -203,10 +202,9 @@ em_status em_window_gather(const em_window *window, const em_grid *grid, const b
 em_status em_window_of_chain(const em_window *window, int64_t chain, em_samples *out)
 {
     const int64_t width = 2 * window->dim;
-    em_status status;
 
     *out = (em_samples){0, NULL};
-    status = em_allocate_doubles(window->n_slot * width, &out->row);
+    const em_status status = em_allocate_doubles(window->n_slot * width, &out->row);
     for (int64_t slot = 0; !status && slot < window->n_slot; slot++)
         if (is_wanted(window, window->iteration[slot]))
             memcpy(out->row + out->n++ * width, row_of(window, chain, slot),
@@ -219,11 +217,10 @@ em_status em_window_of_chain(const em_window *window, int64_t chain, em_samples 
 em_status em_window_visit(em_window *window, const em_visitor *visitor)
 {
     double aim[2] = {window->from, window->every};
-    em_status status;
 
     if (window->n_slot == 0)
         return EM_OK;
-    status = visitor->shared(visitor->context, "window_aim", 2, aim);
+    em_status status = visitor->shared(visitor->context, "window_aim", 2, aim);
     if (!status)
         status = visitor->shared(visitor->context, "window_iterations", window->n_slot,
                                  window->iteration);

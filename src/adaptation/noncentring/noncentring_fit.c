@@ -455,14 +455,13 @@ static void take_children(const em_group_search *s, double least, em_group_fit *
 static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *left)
 {
     const uint32_t users = em_group_users(s, f);
-    bool shared;
 
     f->where = (em_locations){0};
     while (f->n > 0 && add_location(s, f, a, users, left))
         continue;
     fit_degrees(s, f, left);
     drop_children(f, 0);
-    shared = f->n > 0 && share_degree(f, EM_DEGREE_STEP / s->sd[f->scale]);
+    const bool shared = f->n > 0 && share_degree(f, EM_DEGREE_STEP / s->sd[f->scale]);
     drop_children(f, shared ? least_of_shared : least_gain);
     return shared;
 }

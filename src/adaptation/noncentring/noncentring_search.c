@@ -312,10 +312,9 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
 {
     double most = least_of_group + group_by_chance / (double)s->n;
     int64_t scale[MOST_TRIED], best = -1, fitted = -1;
-    int n;
 
     find_closest(s);
-    n = candidates(s, scale);
+    const int n = candidates(s, scale);
     for (int i = 0; i < n; i++) {
         const int64_t k = scale[i];
         if (isnan(gain[k])) {
@@ -339,10 +338,9 @@ static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em
                             em_noncentring_row *row)
 {
     const bool varies = prior[f->child[0]].varies != 0;
-    em_status status;
 
     em_write_priors(s, prior, f, s->is_location, s->conditional);
-    status = set_group(s, f, s->conditional, row);
+    em_status status = set_group(s, f, s->conditional, row);
     if (!status && !varies)
         status = em_add_data(s, prior, f, s->conditional);
     const em_status dropped = drop_group(s, row);

@@ -315,13 +315,11 @@ em_status em_scale_test_pairs(em_scale_test *t, int n, const int64_t *k, const d
 
 em_status em_scale_test_run(em_scale_test *t, int64_t k, bool *is_log_scale)
 {
-    em_status status;
-
     t->k = k;
     t->n = 0;
     t->held = -1;
     list_draws(t, EM_TESTED_DRAWS);
-    status = differentiate(t, 0);
+    const em_status status = differentiate(t, 0);
     *is_log_scale = !status && passes_with_one(t, identity_holds);
     return status;
 }

@@ -71,10 +71,9 @@ static em_status evaluate_together(const shared_gradients *s, int64_t n, const d
 static em_status evaluate(void *context, int64_t n, const double *theta, double *gradient)
 {
     shared_gradients *s = context;
-    em_status status;
 
     em_broadcast(&n, sizeof n);
-    status = evaluate_together(s, n, theta, gradient);
+    const em_status status = evaluate_together(s, n, theta, gradient);
     s->have_all_failed = status != EM_OK;
     return status;
 }

@@ -61,12 +61,11 @@ static double entry(const double *row, combination v)
 static double square_of(const em_selection *s, int n, combination v, double *before)
 {
     const double *g = s->gram + v.of * s->width;
-    double left;
 
     *before = g[v.of];
     if (v.less >= 0)
         *before += s->gram[v.less * s->width + v.less] - 2 * g[v.less];
-    left = *before;
+    double left = *before;
     for (int q = 0; q < n; q++) {
         const double along = entry(s->basis + q * (s->width + 1), v);
         left -= along * along;

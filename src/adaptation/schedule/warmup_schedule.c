@@ -121,7 +121,6 @@ em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_b
                              int64_t s_count, int64_t n_chain, em_schedule *out)
 {
     const int64_t size = (s_count + n_chain - 1) / n_chain;
-    em_status status;
 
     if (init_buffer == INT64_MIN)
         init_buffer = em_least(75, warmup * 15 / 100);
@@ -131,7 +130,7 @@ em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_b
     out->first = em_least(init_buffer, warmup);
     out->last = warmup - em_least(term_buffer, warmup - out->first);
     out->n_window = lay_windows(out, size, NULL);
-    status = em_allocate(out->n_window, sizeof *out->window_end, &out->window_end);
+    const em_status status = em_allocate(out->n_window, sizeof *out->window_end, &out->window_end);
     if (!status)
         lay_windows(out, size, out->window_end);
     return status;

@@ -235,12 +235,11 @@ em_status em_outer_mass_missed(const em_outer_mass *outer, em_grid *grid, int64_
                                double *log_ratio)
 {
     double n_outer = 0, n_inner = 0, log_mass = 0;
-    em_status status;
 
     *log_ratio = NAN;
     if (!outer->exists)
         return EM_OK;
-    status = em_grid_sum_chains(grid, 1, outer->n_outer, &n_outer);
+    em_status status = em_grid_sum_chains(grid, 1, outer->n_outer, &n_outer);
     status = status ? status : em_draw_mass_estimate(grid, dim, outer->sum, &n_inner, &log_mass);
     const double ratio = exp(outer->log_mass - log_mass);
     if (!status && outer->log_mass > log_mass + EM_MISSED_LOG_MASS_LIMIT &&

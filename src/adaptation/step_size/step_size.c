@@ -17,10 +17,9 @@ void em_dual_averaging_start(em_dual_averaging *state, double step_size, double 
 double em_dual_averaging_update(em_dual_averaging *state, double acceptance)
 {
     const double t = ++state->count, weight = 1 / (t + delay), keep = pow(t, -decay);
-    double log_step;
 
     state->h_bar = (1 - weight) * state->h_bar + weight * (state->target - acceptance);
-    log_step = state->mu - sqrt(t) / gain * state->h_bar;
+    const double log_step = state->mu - sqrt(t) / gain * state->h_bar;
     state->log_bar = keep * log_step + (1 - keep) * state->log_bar;
     return exp(log_step);
 }
