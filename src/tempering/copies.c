@@ -28,14 +28,8 @@ void em_copies_destroy(em_tempering *t)
     em_posterior_destroy(&t->of_parameters);
     t->posterior = NULL;
     em_block_destroy(&t->block);
-    em_release(&t->copy);
-    em_release(&t->temperature);
-    em_release(&t->of_model);
-    em_release(&t->of_reference);
-    em_release_all(&t->acceptance);
-    em_release(&t->count);
-    em_release(&t->bridges);
-    em_release(&t->path);
+    em_release_all(&t->copy, &t->temperature, &t->of_model, &t->of_reference, &t->count,
+                   &t->acceptance, &t->bridges, &t->path);
     em_mailbox_destroy(&t->mailbox);
     em_grid_destroy(&t->copies);
 }
@@ -44,18 +38,12 @@ void em_copies_destroy(em_tempering *t)
 static em_status allocate_copies(em_tempering *t)
 {
     const int64_t n = t->n_copy, n_rung = t->ladder.n_rung;
-    em_status status = em_allocate(n, sizeof *t->copy, &t->copy);
+    em_status status = em_allocate_all(
+        EM_ARRAY(t->copy, n), EM_ARRAY(t->temperature, n), EM_ARRAY(t->of_model, n * t->stride),
+        EM_ARRAY(t->of_reference, n * EM_MOST_LEGS * t->stride), EM_ARRAY(t->count, n * n_rung),
+        EM_ARRAY(t->acceptance, n * n_rung * t->n_kernel),
+        EM_ARRAY(t->bridges, n * t->n_unit * (n_rung - 1)), EM_ARRAY(t->path, n * EM_MOST_TIMES));
 
-    status = status ? status : em_allocate(n, sizeof *t->temperature, &t->temperature);
-    status = status ? status : em_allocate(n * t->stride, sizeof(double), &t->of_model);
-    if (!status)
-        status = em_allocate(n * EM_MOST_LEGS * t->stride, sizeof(double), &t->of_reference);
-    status = status ? status : em_allocate(n * n_rung, sizeof *t->count, &t->count);
-    if (!status)
-        status = em_allocate(n * n_rung * t->n_kernel, sizeof(double), &t->acceptance);
-    if (!status)
-        status = em_allocate(n * t->n_unit * (n_rung - 1), sizeof *t->bridges, &t->bridges);
-    status = status ? status : em_allocate(n * EM_MOST_TIMES, sizeof *t->path, &t->path);
     status = status ? status : em_block_create(t->first_copy, n, t->dim, 0, &t->block);
     if (!status)
         status = em_posterior_create(t->task.model, t->task.grid, 1, &t->of_parameters);

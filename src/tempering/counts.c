@@ -28,12 +28,10 @@ static em_status gather_bridges(em_tempering *t, em_bridge **out)
     const int64_t n_rung = t->ladder.n_rung, each = t->n_unit * (n_rung - 1);
     const int64_t n_own = em_grid_n_local_chain(grid);
     em_bridge *of_copies = NULL, *of_ladders = NULL;
-    em_status status = em_allocate(n_own * n_rung * each, sizeof *of_copies, &of_copies);
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(of_copies, n_own * n_rung * each),
+                                                EM_ARRAY(of_ladders, n_own * each),
+                                                EM_ARRAY(*out, t->n_ladder * each)));
 
-    *out = NULL;
-    status = status ? status : em_allocate(n_own * each, sizeof *of_ladders, &of_ladders);
-    status = status ? status : em_allocate(t->n_ladder * each, sizeof **out, out);
-    status = em_agree(status);
     if (!status)
         status = em_grid_move_items((em_grid_items){t->copies, 1}, (em_grid_items){grid, n_rung},
                                     N * each, (const double *)t->bridges, (double *)of_copies);
@@ -45,8 +43,7 @@ static em_status gather_bridges(em_tempering *t, em_bridge **out)
         }
     if (!status)
         status = em_grid_gather_chains(grid, N * each, (const double *)of_ladders, (double *)*out);
-    em_release(&of_copies);
-    em_release(&of_ladders);
+    em_release_all(&of_copies, &of_ladders);
     return status;
 }
 
@@ -77,17 +74,14 @@ static em_status gather_trips(em_tempering *t, double *of_ladder)
 {
     const int64_t n = t->n_ladder * t->ladder.n_rung;
     double *own = NULL, *all = NULL;
-    em_status status = em_allocate(t->n_copy, sizeof *own, &own);
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(own, t->n_copy), EM_ARRAY(all, n)));
 
-    status = status ? status : em_allocate(n, sizeof *all, &all);
-    status = em_agree(status);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         own[c] = t->copy[c].round_trips;
     status = status ? status : em_grid_gather_chains(t->copies, 1, own, all);
     for (int64_t g = 0; !status && g < n; g++)
         of_ladder[3 * (g / t->ladder.n_rung) + 2] += all[g];
-    em_release(&own);
-    em_release(&all);
+    em_release_all(&own, &all);
     return status;
 }
 
@@ -168,7 +162,6 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
         out->divergences = share_diverging(t, sum);
         find_evidence(t, bridges, influence, out, of_ladder);
     }
-    em_release(&bridges);
-    em_release(&influence);
+    em_release_all(&bridges, &influence);
     return status;
 }

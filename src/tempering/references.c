@@ -26,14 +26,6 @@ static em_status replace(em_reference **old, em_status status, em_reference *wit
     return status;
 }
 
-static em_status use_prior(em_tempering *t)
-{
-    em_reference *prior = NULL;
-    const em_status status = em_reference_prior(t->task.model, t->task.seed, &t->map, &prior);
-
-    return replace(&t->reference[EM_LEG_A], status, prior);
-}
-
 em_status em_references_create(em_tempering *t)
 {
     const em_temper_options *options = t->task.options;
@@ -68,12 +60,12 @@ void em_references_destroy(em_tempering *t)
 
 em_status em_reference_rescale(em_tempering *t)
 {
-    em_reference *wider = NULL;
+    em_reference *first = NULL;
+    const em_status status = t->findings.is_prior
+                                 ? em_reference_prior(t->task.model, t->task.seed, &t->map, &first)
+                                 : em_reference_normal(t->dim, t->scale, &first);
 
-    if (t->findings.is_prior)
-        return use_prior(t);
-    const em_status status = em_reference_normal(t->dim, t->scale, &wider);
-    return replace(&t->reference[EM_LEG_A], status, wider);
+    return replace(&t->reference[EM_LEG_A], status, first);
 }
 
 em_status em_reference_widen(em_tempering *t, const double *distance)

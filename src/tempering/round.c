@@ -54,7 +54,6 @@ void em_round_begin(em_tempering *t, int64_t done)
 em_status em_round_create_window(em_tempering *t)
 {
     const int64_t most = em_low_rank_most(t->dim), draws = 2 * em_window_span(t->dim);
-
     const bool is_low_rank = t->dim > MOST_DENSE && !t->without_gradient && most >= LEAST_RANK;
 
     if (is_low_rank)
@@ -77,9 +76,7 @@ em_structure em_round_structure(const em_tempering *t)
 /* The number of scans between updates of step sizes. */
 static int64_t every(const em_tempering *t)
 {
-    const int64_t n = (t->round_end - t->round_begin) / 64;
-
-    return n > 1 ? n : 1;
+    return em_most((t->round_end - t->round_begin) / 64, 1);
 }
 
 int64_t em_tempering_next_update(const em_tempering *t, int64_t done)
@@ -165,10 +162,9 @@ static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const
 {
     const int64_t n_old = t->ladder.n_rung, n = 2 + 2 * t->stride;
     double *own = NULL, *all = NULL;
-    em_status status = em_allocate(t->n_copy * n, sizeof *own, &own);
+    em_status status = em_agree(
+        em_allocate_all(EM_ARRAY(own, t->n_copy * n), EM_ARRAY(all, t->n_ladder * n_old * n)));
 
-    status = status ? status : em_allocate(t->n_ladder * n_old * n, sizeof *all, &all);
-    status = em_agree(status);
     for (int64_t c = 0; !status && c < t->n_copy; c++) {
         double *row = own + c * n;
         row[0] = (double)t->copy[c].rung;
@@ -189,8 +185,7 @@ static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const
         memcpy(t->block->theta + c * t->stride, row + 2, (size_t)t->stride * sizeof *row);
         memcpy(t->of_model + c * t->stride, row + 2 + t->stride, (size_t)t->stride * sizeof *row);
     }
-    em_release(&own);
-    em_release(&all);
+    em_release_all(&own, &all);
     return status;
 }
 

@@ -30,11 +30,9 @@ static em_status set_up(em_tempering *t)
 {
     em_status status =
         em_allocate_all(EM_ARRAY(t->centre, t->dim), EM_ARRAY(t->message, em_draw_length(t)),
-                        EM_ARRAY(t->reference_precision, EM_MOST_LEGS * t->dim));
+                        EM_ARRAY(t->reference_precision, EM_MOST_LEGS * t->dim),
+                        EM_ARRAY(t->rung_kernel, 2 * EM_MOST_LEG_RUNGS * t->n_kernel));
 
-    if (!status)
-        status = em_allocate(2 * EM_MOST_LEG_RUNGS * t->n_kernel, sizeof *t->rung_kernel,
-                             &t->rung_kernel);
     status = status ? status : em_references_create(t);
     status = status ? status : em_round_allocate(t);
     status = status ? status : em_rungs_set_masses(t);
@@ -88,14 +86,11 @@ void em_tempering_destroy(em_tempering **out)
     em_references_destroy(t);
     for (int64_t j = 0; t->rung_kernel && j < 2 * EM_MOST_LEG_RUNGS * t->n_kernel; j++)
         em_mass_destroy(&t->rung_kernel[j].mass);
-    em_release(&t->rung_kernel);
-    em_release_all(&t->message, &t->held, &t->reference_precision, &t->accumulator, &t->farthest,
-                   &t->scale, &t->centre);
     em_window_release(&t->window);
-    em_release(&t->learned);
     em_noncentring_release(&t->map);
-    em_release_all(&t->found_map, &t->coordinates);
-    em_release(out);
+    em_release_all(&t->rung_kernel, &t->message, &t->held, &t->reference_precision, &t->accumulator,
+                   &t->farthest, &t->scale, &t->centre, &t->learned, &t->found_map, &t->coordinates,
+                   out);
 }
 
 bool em_tempering_uses_gradients(const em_tempering *t)

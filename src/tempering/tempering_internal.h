@@ -224,8 +224,9 @@ const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
 em_status em_references_create(em_tempering *t);
 
 /* em_reference_widen: if the scale of the normal reference of leg A is automatic, enlarges it to at
- * least distance [dim] from the origin. em_reference_rescale: creates the reference of leg A, a
- * normal one with the standard deviations t->scale. Local. Errors: EM_EMEMORY, those of the model.
+ * least distance [dim] from the origin. em_reference_rescale: creates the reference of leg A: the
+ * prior, or a normal one with the standard deviations t->scale. Local. Errors: EM_EMEMORY, those of
+ * the model.
  */
 em_status em_reference_widen(em_tempering *t, const double *distance);
 em_status em_reference_rescale(em_tempering *t);
