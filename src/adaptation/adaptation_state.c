@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The number of state variables of dual averaging and of the step size in a pool. */
-enum { N_STEP_SIZE = 8 };
+/* The number of state variables of dual averaging, and of these and the step size in a pool. */
+enum { AVERAGING = EM_DUAL_AVERAGING_NUMBERS, N_STEP_SIZE = AVERAGING + 3 };
 
 /* Visits arrays with one row per pool. A pool is all chains together or, with share: none, one
  * chain. */
@@ -40,21 +40,18 @@ static em_status visit_step_sizes(em_adapt *adapt, const em_visitor *visitor, do
 
     for (int64_t i = 0; i < adapt->n_pool; i++) {
         const em_pool *pool = &adapt->pools[i];
-        const em_dual_averaging *averaging = &pool->averaging;
-        const double row[N] = {averaging->first,          averaging->mu,        averaging->count,
-                               averaging->h_bar,          averaging->log_bar,   pool->step_size,
-                               (double)pool->n_published, pool->thermostat_mass};
-        memcpy(rows + i * N, row, sizeof row);
+        const double others[] = {pool->step_size, (double)pool->n_published, pool->thermostat_mass};
+        memcpy(rows + i * N, &pool->averaging, AVERAGING * sizeof *rows);
+        memcpy(rows + i * N + AVERAGING, others, sizeof others);
     }
     const em_status status = visit_pools(adapt, visitor, "step_size", N, rows);
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
         em_pool *pool = &adapt->pools[i];
-        const double *row = rows + i * N;
-        pool->averaging =
-            (em_dual_averaging){pool->averaging.target, row[0], row[1], row[2], row[3], row[4]};
-        pool->step_size = row[5];
-        pool->n_published = (int64_t)row[6];
-        pool->thermostat_mass = row[7];
+        const double *others = rows + i * N + AVERAGING;
+        memcpy(&pool->averaging, rows + i * N, AVERAGING * sizeof *rows);
+        pool->step_size = others[0];
+        pool->n_published = (int64_t)others[1];
+        pool->thermostat_mass = others[2];
     }
     return status;
 }
@@ -99,15 +96,6 @@ static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
     for (int i = 0; !status && i < N; i++)
         *counters[i] = (int64_t)value[i];
     return status;
-}
-
-/* The length of the widest array of a pool. `n_record` numbers are records of M-steps. */
-static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
-{
-    const int64_t size = adapt->form.ops->size(&adapt->form);
-    const int64_t widest = size > n_record ? size : n_record;
-
-    return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;
 }
 
 /* Copies the integers of the phases to doubles for a visitor (out), or from doubles back to
@@ -156,12 +144,10 @@ static void swap_trajectory(em_trajectory *t, double *x, bool out)
 
 static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
 {
-    enum { N_INTEGER = 11 + EM_MOST_SEGMENTS, N_REAL = 6 };
-    enum { REALS = N_INTEGER + 2 * N_TRAJECTORY, N = REALS + N_REAL };
+    enum { N_INTEGER = 11 + EM_MOST_SEGMENTS, REALS = N_INTEGER + 2 * N_TRAJECTORY };
+    enum { N = REALS + AVERAGING + 1 };
     em_length_search *search = adapt->search;
-    em_dual_averaging *averaging = &search->kept_averaging;
-    double *const reals[] = {&averaging->first, &averaging->mu,      &averaging->count,
-                             &averaging->h_bar, &averaging->log_bar, &search->kept_steps};
+    double *const averaging = (double *)&search->kept_averaging;
     double x[N];
     em_status status = EM_OK;
 
@@ -169,8 +155,8 @@ static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
         swap_integers(adapt, x, out);
         swap_trajectory(&search->drawn, x + N_INTEGER, out);
         swap_trajectory(&search->kept, x + N_INTEGER + N_TRAJECTORY, out);
-        for (int i = 0; i < N_REAL; i++)
-            *(out ? &x[REALS + i] : reals[i]) = *(out ? reals[i] : &x[REALS + i]);
+        memcpy(out ? x + REALS : averaging, out ? averaging : x + REALS, AVERAGING * sizeof *x);
+        *(out ? &x[N - 1] : &search->kept_steps) = *(out ? &search->kept_steps : &x[N - 1]);
         if (out)
             status = visitor->shared(visitor->context, "warmup_schedule", N, x);
         if (status)
@@ -211,8 +197,7 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
 
     status = status ? status : visit_outlying(adapt, visitor);
     if (!status)
-        status = visitor->shared(visitor->context, "phases",
-                                 EACH * (adapt->n_phase < LEAST ? LEAST : adapt->n_phase),
+        status = visitor->shared(visitor->context, "phases", EACH * em_most(adapt->n_phase, LEAST),
                                  (double *)adapt->record);
     if (!status)
         status = visitor->shared(visitor->context, "autocorrelation", adapt->dim, search->kept_r);
@@ -252,8 +237,9 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     while (adapt->windows && done >= em_phase_ends_at(adapt))
         em_enter_phase(adapt, em_phases[adapt->phase].follower, em_phase_ends_at(adapt));
     const int64_t n_record = adapt->n_m_step * (int64_t)(sizeof(em_m_step) / sizeof(double));
-    status =
-        em_agree(em_allocate(adapt->n_pool * widest_array(adapt, n_record), sizeof *rows, &rows));
+    const int64_t widest =
+        em_most(em_most(adapt->form.ops->size(&adapt->form), n_record), N_STEP_SIZE);
+    status = em_agree(em_allocate(adapt->n_pool * widest, sizeof *rows, &rows));
     status = status ? status : visit_step_sizes(adapt, visitor, rows);
     status = status ? status : visit_masses(adapt, visitor, rows);
     status = status ? status : em_noncentred_visit(adapt, visitor);

@@ -114,24 +114,18 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
         adapt->estimator->name, sampler->name);
 }
 
-/* The number of draws from which a matrix is estimated, at most. With more draws the sampling error
- * is small compared with the error of using one matrix where curvature varies. */
-static int64_t most_draws(int64_t dim)
-{
-    const int64_t least = 4000, each = 20;
-
-    return each * dim > least ? each * dim : least;
-}
-
-/* Makes the window of draws, and sets which iterations its first estimate uses. */
+/* Makes the window of draws, and sets which iterations its first estimate uses. A dense matrix is
+ * estimated from most_draws at most. With more draws the sampling error is small compared with the
+ * error of using one matrix where curvature varies. */
 static em_status create_window(em_adapt *adapt)
 {
+    const int64_t most_draws = em_most(4000, 20 * adapt->dim);
     const int64_t longest =
         adapt->keeps_draws ? adapt->plan->initial - em_warmup_window_begin(adapt->plan->initial)
                            : INT64_MAX;
     const em_status status = em_window_create(
         em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim, longest,
-        adapt->keeps_draws ? most_draws(adapt->dim) : em_window_span(adapt->dim), &adapt->window);
+        adapt->keeps_draws ? most_draws : em_window_span(adapt->dim), &adapt->window);
 
     if (status)
         return status;

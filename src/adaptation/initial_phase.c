@@ -41,20 +41,17 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
                               const double *inverse_curvature)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid), dim = adapt->dim;
-    const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < dim ? fit : dim;
+    const int64_t batch = em_least((1 << 20) / n_chain + 1, dim);
     const double *x = inverse_curvature ? inverse_curvature : block->gradient;
-    double *work = NULL;
+    double *work = NULL, *scale = NULL;
     em_mass *mass = NULL;
-    em_status status = em_agree(em_allocate(
-        adapt->n_local_chain * batch + n_chain * (batch + 1) + dim, sizeof *work, &work));
+    em_status status = em_agree(
+        em_allocate_all(EM_ARRAY(work, adapt->n_local_chain * batch + n_chain * (batch + 1)),
+                        EM_ARRAY(scale, dim)));
 
-    if (status)
-        return status;
-    double *scale = work + adapt->n_local_chain * batch + n_chain * (batch + 1);
     for (int64_t first = 0; !status && first < dim; first += batch)
-        status = column_medians(adapt, x, first, dim - first < batch ? dim - first : batch, work,
-                                scale + first);
-    for (int64_t i = 0; i < dim; i++) {
+        status = column_medians(adapt, x, first, em_least(dim - first, batch), work, scale + first);
+    for (int64_t i = 0; !status && i < dim; i++) {
         const double clipped = fmin(fmax(scale[i], 1e-10), 1e10);
         scale[i] = inverse_curvature ? clipped : 1 / clipped;
     }
@@ -64,7 +61,7 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
         adapt->pools->mass = mass;
         em_publish_to_chains(adapt);
     }
-    em_release(&work);
+    em_release_all(&work, &scale);
     return status;
 }
 
@@ -122,8 +119,8 @@ em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *
     (void)renews; /* these kernels draw momenta in each iteration */
     if (done != initial->window)
         return EM_OK;
-    em_status status = em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain));
-    status = em_agree(status);
+    em_status status =
+        em_agree(em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain)));
     if (!status && adapt->noncentred)
         status = em_learn_noncentring(adapt, posterior, &is_other_map);
     status = status ? status : em_gather_log_densities(adapt, done, window);
@@ -160,10 +157,9 @@ static bool is_uneven(const em_adapt *adapt)
 {
     static const double most = 3;
     const int64_t n = adapt->n_m_step;
-    const em_m_step *m_step = adapt->pools->m_step;
+    const em_m_step *end = adapt->pools->m_step + n;
 
-    return adapt->plan->learned && n >= 2 && m_step[n - 1].unevenness > most &&
-           m_step[n - 2].unevenness > most;
+    return adapt->plan->learned && n >= 2 && end[-1].unevenness > most && end[-2].unevenness > most;
 }
 
 /* Ends the initial phase: from here on the kernel is the one that samples. */

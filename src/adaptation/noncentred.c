@@ -28,27 +28,21 @@ enum { LATEST_CHANGE = 200 };
 em_status em_noncentred_create(em_adapt *adapt)
 {
     const int64_t panel = adapt->n_local_chain * adapt->stride;
-    em_noncentred *own;
 
     if (adapt->options->noncentring == EM_NONCENTRING_OFF || !adapt->initial || !adapt->shares ||
         !adapt->keeps_draws)
         return EM_OK;
-    em_status status = em_allocate(1, sizeof *own, &adapt->noncentred);
+    em_status status = em_allocate_all(EM_ARRAY(adapt->noncentred, 1));
     if (status)
         return status;
-    own = adapt->noncentred;
+    em_noncentred *own = adapt->noncentred;
     status = em_noncentring_create(adapt->dim, &own->map);
-    if (!status)
-        status = em_allocate_all(
-            EM_ARRAY(own->found, adapt->dim), EM_ARRAY(own->prior, adapt->dim),
-            EM_ARRAY(own->theta, 3 * panel + adapt->n_local_chain + 2 * adapt->dim));
-    if (status)
-        return status;
-    own->gradient = own->theta + panel;
-    own->from = own->gradient + panel;
-    own->log_density = own->from + panel;
-    own->row = own->log_density + adapt->n_local_chain;
-    return EM_OK;
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(own->found, adapt->dim),
+                                    EM_ARRAY(own->prior, adapt->dim), EM_ARRAY(own->theta, panel),
+                                    EM_ARRAY(own->gradient, panel), EM_ARRAY(own->from, panel),
+                                    EM_ARRAY(own->log_density, adapt->n_local_chain),
+                                    EM_ARRAY(own->row, 2 * adapt->dim));
 }
 
 void em_noncentred_destroy(em_adapt *adapt)
@@ -59,8 +53,8 @@ void em_noncentred_destroy(em_adapt *adapt)
         return;
     em_posterior_destroy(&own->posterior);
     em_noncentring_release(&own->map);
-    em_release_all(&own->found, &own->prior, &own->theta);
-    em_release(&adapt->noncentred);
+    em_release_all(&own->found, &own->prior, &own->theta, &own->gradient, &own->from,
+                   &own->log_density, &own->row, &adapt->noncentred);
 }
 
 const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)
@@ -73,11 +67,10 @@ const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)
 em_status em_exchange_noncentring(em_adapt *adapt)
 {
     em_noncentred *own = adapt->noncentred;
-
-    const em_noncentring former = {.dim = own->map.dim, .row = own->found};
+    em_noncentring_row *const found = own->found;
 
     own->found = own->map.row;
-    own->map.row = former.row;
+    own->map.row = found;
     const em_status status = em_noncentring_set(&own->map, own->map.row);
     em_set_target_accept(adapt);
     return status;

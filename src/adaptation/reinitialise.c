@@ -37,26 +37,8 @@ static int64_t list_sources(const em_adapt *adapt, int64_t *out)
     return n;
 }
 
-/* Draws one of the listed chains at random as the new state of chain `chain`. */
-static int64_t choose_source(const em_adapt *adapt, int64_t n_source, const int64_t *source,
-                             int64_t chain, int64_t done)
-{
-    const em_stream stream = {adapt->seed, (uint64_t)chain, (uint64_t)done, EM_RNG_REINITIALISE};
-
-    return source[em_uniform_below(&stream, 0, (uint64_t)n_source)];
-}
-
-/* Removes the samples of local chain `c` so far, because they were not drawn from the target. */
-static void forget_chain(em_adapt *adapt, int64_t c, int64_t done)
-{
-    memset(em_accumulators(adapt, c, 0), 0,
-           (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
-    em_window_forget(&adapt->window, c, (double)done);
-    adapt->initial->since[c] = (double)done;
-}
-
-/* Sets the state of chain `chain` from `row`, where it is on this rank, and drops its samples.
- * Local. */
+/* Sets the state of chain `chain` from `row`, where it is on this rank, and drops its samples so
+ * far, because they were not drawn from the target. Local. */
 static void copy_chain(em_adapt *adapt, em_block *block, int64_t chain, const double *row,
                        int64_t done)
 {
@@ -65,27 +47,33 @@ static void copy_chain(em_adapt *adapt, em_block *block, int64_t chain, const do
     if (c < 0 || c >= block->n_chain)
         return;
     unpack_chain(row, block, c);
-    forget_chain(adapt, c, done);
+    memset(em_accumulators(adapt, c, 0), 0,
+           (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
+    em_window_forget(&adapt->window, c, (double)done);
+    adapt->initial->since[c] = (double)done;
 }
 
-/* Gives each chain marked in `stuck` the state of another one. Collective. */
+/* Gives each chain marked in `stuck` the state of another one, drawn at random. Collective. */
 static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, const bool *stuck)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid), width = 2 * block->dim + 1;
     double *local = NULL, *all = NULL;
     int64_t *source = NULL;
-    em_status status = em_allocate_all(EM_ARRAY(local, block->n_chain * width),
-                                       EM_ARRAY(all, n_chain * width), EM_ARRAY(source, n_chain));
+    em_status status =
+        em_agree(em_allocate_all(EM_ARRAY(local, block->n_chain * width),
+                                 EM_ARRAY(all, n_chain * width), EM_ARRAY(source, n_chain)));
 
-    status = em_agree(status);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         pack_chain(block, c, local + c * width);
     status = status ? status : em_grid_gather_chains(adapt->grid, width, local, all);
     const int64_t n_source = status ? 0 : list_sources(adapt, source);
-    for (int64_t c = 0; !status && c < n_chain; c++)
+    for (int64_t c = 0; !status && c < n_chain; c++) {
+        const em_stream stream = {adapt->seed, (uint64_t)c, (uint64_t)done, EM_RNG_REINITIALISE};
         if (stuck[c])
             copy_chain(adapt, block, c,
-                       all + choose_source(adapt, n_source, source, c, done) * width, done);
+                       all + source[em_uniform_below(&stream, 0, (uint64_t)n_source)] * width,
+                       done);
+    }
     em_release_all(&local, &all, &source);
     return status;
 }

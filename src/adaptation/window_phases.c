@@ -6,6 +6,7 @@
  */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"
+#include "base/memory.h"
 
 #include <string.h>
 
@@ -35,9 +36,8 @@ static int64_t next_m_step(const em_adapt *adapt, int64_t done)
 int64_t em_windows_next_update(const em_adapt *adapt, int64_t done)
 {
     const int64_t m_step = next_m_step(adapt, done);
-    const int64_t noise = adapt->noise ? next_window_end(adapt, done) : m_step;
 
-    return m_step < noise ? m_step : noise;
+    return adapt->noise ? em_least(m_step, next_window_end(adapt, done)) : m_step;
 }
 
 em_status em_windows_observe(em_adapt *adapt, const em_block *block, int64_t iteration)

@@ -1,5 +1,3 @@
-#include "tempering/tempering.h"
-
 #include "base/memory.h"
 #include "emass/model/prior.h"
 #include "math/finite.h"
@@ -393,28 +391,21 @@ static void save_fixed(const em_tempering *t, fixed *x)
 /* Visits the step sizes of the kernels on all rungs. */
 static em_status visit_steps(em_tempering *t, const em_visitor *visitor)
 {
-    enum { N = 6 };
+    enum { AVERAGING = EM_DUAL_AVERAGING_NUMBERS, N = 1 + AVERAGING };
     const int64_t n = t->ladder.n_rung * t->n_kernel;
     double *x = NULL;
     em_status status = em_agree(em_allocate(n * N, sizeof *x, &x));
 
     for (int64_t j = 0; !status && j < n; j++) {
-        const em_dual_averaging *a = &t->rung_kernel[j].averaging;
-        const double row[N] = {
-            t->rung_kernel[j].step_size, a->first, a->mu, a->count, a->h_bar, a->log_bar};
-        memcpy(x + j * N, row, sizeof row);
+        x[j * N] = t->rung_kernel[j].step_size;
+        memcpy(x + j * N + 1, &t->rung_kernel[j].averaging, AVERAGING * sizeof *x);
     }
     status = status ? status : visitor->shared(visitor->context, "ladder_steps", n * N, x);
     for (int64_t j = 0; !status && visitor->restores && j < n; j++) {
         em_rung_kernel *of = &t->rung_kernel[j];
-        const double *row = x + j * N;
-        of->step_size = row[0];
-        of->averaging = (em_dual_averaging){.target = em_target_accept(t, (int)(j % t->n_kernel)),
-                                            .first = row[1],
-                                            .mu = row[2],
-                                            .count = row[3],
-                                            .h_bar = row[4],
-                                            .log_bar = row[5]};
+        of->step_size = x[j * N];
+        of->averaging.target = em_target_accept(t, (int)(j % t->n_kernel));
+        memcpy(&of->averaging, x + j * N + 1, AVERAGING * sizeof *x);
     }
     em_release(&x);
     return status;

@@ -46,13 +46,11 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
                                 .n_chain = n,
                                 .n_pool = n_pool,
                                 .n_accumulator = n_accumulator};
-    double **const arrays[] = {&self->sample,      &self->other,  &self->log_density,
-                               &self->accumulator, &self->pooled, &self->covariance};
-    const int64_t sizes[] = {panel, panel, n, n * n_accumulator, n_accumulator, n_pool * size};
-    for (int i = 0; !status && i < 6; i++)
-        status = em_allocate(sizes[i], sizeof(double), arrays[i]);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(self->chain, n), EM_ARRAY(self->noise, n_pool));
+    status = em_allocate_all(
+        EM_ARRAY(self->sample, panel), EM_ARRAY(self->other, panel), EM_ARRAY(self->log_density, n),
+        EM_ARRAY(self->accumulator, n * n_accumulator), EM_ARRAY(self->pooled, n_accumulator),
+        EM_ARRAY(self->covariance, n_pool * size), EM_ARRAY(self->chain, n),
+        EM_ARRAY(self->noise, n_pool));
     for (int64_t i = 0; !status && i < n_pool; i++)
         self->noise[i] = (em_noise){structure, dim, self->covariance + i * size, 0};
     if (status)
@@ -72,13 +70,9 @@ void em_gradient_noise_destroy(em_gradient_noise **out)
 {
     em_gradient_noise *self = *out;
 
-    if (!self)
-        return;
-    double **const arrays[] = {&self->sample,      &self->other,  &self->log_density,
-                               &self->accumulator, &self->pooled, &self->covariance};
-    for (int i = 0; i < 6; i++)
-        em_release(arrays[i]);
-    em_release_all(&self->chain, &self->noise, out);
+    if (self)
+        em_release_all(&self->sample, &self->other, &self->log_density, &self->accumulator,
+                       &self->pooled, &self->covariance, &self->chain, &self->noise, out);
 }
 
 /* Draws minibatches with the random numbers of chains beyond those of the run, so that no kernel

@@ -17,12 +17,10 @@ int64_t em_window_span(int64_t dim)
 em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim, int64_t longest,
                            int64_t most, em_window *out)
 {
-    const int64_t each = most / chains_per_pool, n_slot = each < longest ? each : longest;
-
     *out = (em_window){.dim = dim,
                        .n_chain = n_chain,
                        .skip = (chains_per_pool + most - 1) / most,
-                       .n_slot = n_slot > 0 ? n_slot : 1,
+                       .n_slot = em_most(em_least(most / chains_per_pool, longest), 1),
                        .every = 1};
     const em_status status = em_allocate(out->n_slot, sizeof(double), &out->iteration);
     for (int64_t i = 0; !status && i < out->n_slot; i++)
@@ -179,12 +177,11 @@ em_status em_window_gather(const em_window *window, const em_grid *grid, const b
     const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < width ? fit : width;
     const int64_t used = (n_chain + window->skip - 1) / window->skip;
     double *work = NULL;
-    int64_t *slot = NULL, n, together;
+    int64_t *slot = NULL;
     em_status status = em_agree(em_allocate(window->n_slot, sizeof *slot, &slot));
 
     *out = (em_samples){0, NULL};
-    n = status ? 0 : list_wanted(window, slot);
-    together = fit / batch < n ? fit / batch : n;
+    const int64_t n = status ? 0 : list_wanted(window, slot), together = em_least(fit / batch, n);
     if (!status)
         status = em_allocate_doubles((window->n_chain + n_chain) * together * batch, &work);
     status = status ? status : em_allocate_doubles(n * used * width, &out->row);

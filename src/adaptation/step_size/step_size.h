@@ -2,13 +2,16 @@
 #pragma once
 
 typedef struct em_dual_averaging {
-    double target;  /* acceptance rate aimed at */
     double first;   /* the initial step size, which is used until the first update */
     double mu;      /* the value towards which log step sizes shrink: log(factor x first) */
     double count;   /* updates so far */
     double h_bar;   /* average of (target - acceptance) */
     double log_bar; /* averaged log step size, which is used after adaptation */
+    double target;  /* acceptance rate aimed at */
 } em_dual_averaging;
+
+/* The numbers of its state, which come first; the target is set by options. */
+enum { EM_DUAL_AVERAGING_NUMBERS = 5 };
 
 /* Starts dual averaging again from a step size. The next step sizes shrink towards `factor`
  * times that one. */
