@@ -2,7 +2,6 @@
  * before a tempered run. Each is a search of its own, whose modes the run's search may take over.
  */
 #include "adaptation/starts/mode_comparison.h"
-#include "adaptation/starts/mode_search.h"
 #include "base/memory.h"
 #include "par/world.h"
 

@@ -109,7 +109,7 @@ static em_status compare(em_ascents *a, int m)
     for (int64_t e = 0; !status && e < a->n; e++) {
         if (a->mode[e] < 0 && all[e] != 0)
             a->mode[e] = m;
-        a->compared[e] = a->compared[e] > m ? a->compared[e] : m + 1;
+        a->compared[e] = (int)em_most(a->compared[e], m + 1);
     }
     em_release_all(&mark, &all);
     return status;
@@ -148,11 +148,12 @@ static em_status add_mode(em_ascents *a, int64_t e)
 
 /* The Laplace approximation of a mode. The rank whose ascent ended there computes it for all.
  * Collective. */
-static em_status approximate(em_ascents *a, em_optimum_mode *m, int64_t e)
+static em_status approximate(em_ascents *a, int64_t number)
 {
     em_mode_search *search = a->search;
+    em_optimum_mode *m = &search->mode[number];
     const int64_t dim = search->dim, n = 1 + dim + dim * dim;
-    const int64_t i = e - em_first_own_ascent(a), n_each = search->n_each;
+    const int64_t e = a->maker[number], i = e - em_first_own_ascent(a), n_each = search->n_each;
     const bool own = i >= 0 && i < search->n_local * n_each;
     double *row = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *row, &row));
@@ -170,7 +171,7 @@ static em_status approximate(em_ascents *a, em_optimum_mode *m, int64_t e)
             em_grid_add_to_sum(search->grid, n, row);
         em_grid_end_sum(search->grid, n, row);
         m->log_mass = row[0];
-        memcpy(a->onward + (m - search->mode) * dim, row + 1, (size_t)dim * sizeof *row);
+        memcpy(a->onward + number * dim, row + 1, (size_t)dim * sizeof *row);
         memcpy(m->precision, row + 1 + dim, (size_t)(dim * dim) * sizeof *row);
     }
     em_release(&row);
@@ -189,9 +190,8 @@ em_status em_sort_into_modes(em_ascents *a)
         status = em_agree(add_mode(a, e));
         status = status ? status : compare(a, (int)search->n_mode - 1);
     }
-    for (; !status && search->n_mode >= search->least_modes && a->n_weighed < search->n_mode;
-         a->n_weighed++)
-        status = approximate(a, &search->mode[a->n_weighed], a->maker[a->n_weighed]);
+    while (!status && search->n_mode >= search->least_modes && a->n_weighed < search->n_mode)
+        status = approximate(a, a->n_weighed++);
     return status;
 }
 
@@ -236,10 +236,9 @@ em_status em_continue_ascents(em_ascents *a, bool *any)
     em_mode_search *search = a->search;
     em_status status = EM_OK;
 
-    for (int64_t e = 0; !status && search->n_mode == 1 && a->n_weighed == 0 && e < a->n;
-         e += search->n_each)
+    for (int64_t e = 0; !status && search->n_mode == 1 && e < a->n; e += search->n_each)
         if (ended_early(a, e, search->mode[0].log_density))
-            status = approximate(a, &search->mode[a->n_weighed++], a->maker[0]);
+            status = em_weigh_lone_mode(a);
     for (int64_t e = 0; !status && e < a->n; e += search->n_each)
         if (ended_early(a, e, highest_optimum(search)) && a->continued[e]++ < MOST_CONTINUED) {
             a->task[e] = EM_ASCENT_CONTINUE;
@@ -250,9 +249,7 @@ em_status em_continue_ascents(em_ascents *a, bool *any)
 
 em_status em_weigh_lone_mode(em_ascents *a)
 {
-    return a->search->n_mode == 1 && a->n_weighed == 0
-               ? approximate(a, &a->search->mode[a->n_weighed++], a->maker[0])
-               : EM_OK;
+    return a->search->n_mode == 1 && a->n_weighed == 0 ? approximate(a, a->n_weighed++) : EM_OK;
 }
 
 em_status em_judge_lone_mode(em_ascents *a)

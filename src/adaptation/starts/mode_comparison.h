@@ -13,15 +13,11 @@
 
 struct em_mode_search {
     em_grid *grid;
+    em_search_plan plan; /* with the draws and the gradients of one chain */
     int64_t dim, stride, n_local;
-    int64_t n_each;   /* the most ascents of a chain: from its start, and from further draws */
-    int64_t n_sure;   /* the same if gradients are limited */
-    double gradients; /* gradients after which no more than n_sure ascents are made */
-    double farthest, probe_gradients; /* of probes (em_search_plan); gradients of a chain */
-    uint64_t seed;                    /* of probes */
-    double *redrawn;                  /* [n_local] */
+    int64_t n_each;  /* the most ascents of a chain: from its start, and from further draws */
+    double *redrawn; /* [n_local] */
     double *scale;   /* [n_local][stride] the diagonal of the inverse curvature above a start */
-    double share;    /* em_search_plan */
     int least_modes; /* the least number of modes for which masses are computed: 2, or 1 */
     int64_t n_mode;
     em_optimum_mode mode[EM_MOST_MODES];

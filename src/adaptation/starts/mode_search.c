@@ -34,13 +34,11 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
     search->stride = em_stride(dim);
     search->n_local = em_grid_n_local_chain(grid);
     search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (plan->most + n_chain - 1) / n_chain;
-    search->n_sure = (plan->least + n_chain - 1) / n_chain;
-    search->share = plan->share;
+    search->plan = *plan;
+    search->plan.least = (plan->least + n_chain - 1) / n_chain;
+    search->plan.gradients /= (double)n_chain;
+    search->plan.probe_gradients /= (double)n_chain;
     search->least_modes = plan->keeps_one ? 1 : 2;
-    search->gradients = plan->gradients / (double)n_chain;
-    search->farthest = plan->farthest;
-    search->probe_gradients = plan->probe_gradients / (double)n_chain;
-    search->seed = plan->seed;
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate_all(EM_ARRAY(search->redrawn, search->n_local),
                              EM_ARRAY(search->scale, search->n_local * search->stride));
@@ -178,8 +176,8 @@ static bool is_too_many(const em_ascents *a, int64_t i)
 {
     const em_mode_search *search = a->search;
 
-    return i % search->n_each >= search->n_sure &&
-           a->gradients[i / search->n_each] >= search->gradients;
+    return i % search->n_each >= search->plan.least &&
+           a->gradients[i / search->n_each] >= search->plan.gradients;
 }
 
 /* Makes all ascents that are pending. Collective. */
@@ -227,7 +225,7 @@ static em_status search_modes(em_ascents *a)
     }
     if (!status && a->compares && a->chains)
         status = em_judge_lone_mode(a);
-    if (!status && a->compares && a->search->farthest > 0)
+    if (!status && a->compares && a->search->plan.farthest > 0)
         status = em_probe_modes(a);
     if (!status)
         em_keep_modes(a->search);
@@ -279,7 +277,7 @@ em_steep_points *em_mode_search_steep_points(em_mode_search *search)
 em_status em_mode_search_outside(em_mode_search *search, em_posterior *posterior,
                                  const em_block *block, const double *scale, double *gradients)
 {
-    return em_outer_mass_search(posterior, search->grid, block, scale, search->seed, gradients,
+    return em_outer_mass_search(posterior, search->grid, block, scale, search->plan.seed, gradients,
                                 &search->outer);
 }
 
@@ -343,9 +341,9 @@ static void find_missed(const em_mode_search *search, const em_mode_counts *coun
     }
     for (int64_t m = 0; m < search->n_mode; m++) {
         const double mass = exp(search->mode[m].log_mass - largest);
-        const bool far = counts->near[m] <= search->share * mass / all_mass * all_near;
+        const bool far = counts->near[m] <= search->plan.share * mass / all_mass * all_near;
         const bool above = !far && mass > exp(EM_MISSED_LOG_MASS_LIMIT) * outside &&
-                           counts->inside[m] <= fmax(least_share, search->share) * mass /
+                           counts->inside[m] <= fmax(least_share, search->plan.share) * mass /
                                                     (all_mass + outside) * all_near;
         out->n_missed += far || above;
         any_inside_missed |= above;

@@ -45,16 +45,14 @@ static em_status allocate(em_outer_mass *outer, int64_t n_local, int64_t dim)
 em_status em_outer_mass_copy(const em_outer_mass *from, int64_t n_local, int64_t dim,
                              em_outer_mass *out)
 {
-    em_status status = EM_OK;
-
     *out = (em_outer_mass){from->exists, from->log_mass, from->radius};
     if (!from->exists)
         return EM_OK;
-    status = allocate(out, n_local, dim);
-    if (!status)
+    const em_status status = allocate(out, n_local, dim);
+    if (!status) {
         memcpy(out->centre, from->centre, (size_t)dim * sizeof *out->centre);
-    if (!status)
         memcpy(out->precision, from->precision, (size_t)dim * sizeof *out->precision);
+    }
     return status;
 }
 
@@ -121,25 +119,25 @@ static em_status follow_rays(em_posterior *posterior, const em_block *block,
     return status;
 }
 
-/* The log of the mean of exp(x), n numbers at distances of `stride`. */
-static double log_mean(const double *x, int64_t n, int64_t stride)
-{
-    double most = -INFINITY, sum = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        most = fmax(most, x[i * stride]);
-    for (int64_t i = 0; i < n; i++)
-        sum += exp(x[i * stride] - most);
-    return isfinite(most) ? most + log(sum / (double)n) : -INFINITY;
-}
-
-static double largest(const double *x, int first, int end)
+/* The largest of n numbers at distances of `stride`. */
+static double largest(const double *x, int64_t n, int64_t stride)
 {
     double most = -INFINITY;
 
-    for (int k = first; k < end; k++)
-        most = fmax(most, x[k]);
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, x[i * stride]);
     return most;
+}
+
+/* The log of the mean of exp(x), n numbers at distances of `stride`. */
+static double log_mean(const double *x, int64_t n, int64_t stride)
+{
+    const double most = largest(x, n, stride);
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(x[i * stride] - most);
+    return isfinite(most) ? most + log(sum / (double)n) : -INFINITY;
 }
 
 /* The point of the mean profile with the least mass between two larger ones; 0: none. */
@@ -149,7 +147,7 @@ static int valley(const double *mean, int n)
     int at = 0;
 
     for (int k = 1; k + 1 < n; k++) {
-        const double inner = largest(mean, 0, k), outer = largest(mean, k + 1, n);
+        const double inner = largest(mean, k, 1), outer = largest(mean + k + 1, n - k - 1, 1);
         const double depth = fmin(inner, outer) - mean[k];
         if (outer > inner - negligible && depth > deepest) {
             deepest = depth;
@@ -187,13 +185,11 @@ em_status em_outer_mass_search(em_posterior *posterior, em_grid *grid, const em_
     const int64_t n_each = (LEAST_RAYS + n_chain - 1) / n_chain;
     const radii at = choose_radii(dim, seed);
     double *position = NULL, *own = NULL, *all = NULL;
-    em_status status = allocate(out, n_local, dim);
+    em_status status =
+        em_allocate_all(EM_ARRAY(position, n_local * dim), EM_ARRAY(own, n_local * n_each * at.n),
+                        EM_ARRAY(all, n_chain * n_each * at.n));
 
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(position, n_local * dim),
-                                 EM_ARRAY(own, n_local * n_each * at.n),
-                                 EM_ARRAY(all, n_chain * n_each * at.n));
-    status = em_agree(status);
+    status = em_agree(status ? status : allocate(out, n_local, dim));
     for (int64_t c = 0; !status && c < n_local; c++)
         memcpy(position + c * dim, block->theta + c * block->stride,
                (size_t)dim * sizeof *position);

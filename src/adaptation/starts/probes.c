@@ -60,7 +60,7 @@ static void draw_around(const em_ascents *a, const known_modes *known, const em_
     const int which = (int)(place[0] * known->n);
     const double *w = known->inverse + which * dim * dim,
                  *centre = a->search->mode[known->mode[which]].centre;
-    const double far = nearest * pow(a->search->farthest / nearest, place[1]) / sqrt(square);
+    const double far = nearest * pow(a->search->plan.farthest / nearest, place[1]) / sqrt(square);
     memcpy(theta, centre, (size_t)dim * sizeof *theta);
     for (int64_t i = 0; i < dim; i++)
         for (int64_t j = 0; j <= i; j++)
@@ -104,7 +104,7 @@ static em_status probe(em_ascents *a, const known_modes *known, int64_t c, doubl
     const em_mode_search *search = a->search;
     const int64_t chain = em_grid_first_chain(search->grid) + c;
     const uint64_t number = first_probe + (uint64_t)a->probed[c]++;
-    const em_stream stream = {search->seed, (uint64_t)chain, number, EM_RNG_INIT};
+    const em_stream stream = {search->plan.seed, (uint64_t)chain, number, EM_RNG_INIT};
     double *gradient = known->work + 2 * search->stride, log_density = NAN;
     em_status status = EM_OK;
 
@@ -182,8 +182,8 @@ em_status em_probe_modes(em_ascents *a)
         EM_ARRAY(a->probed, search->n_local), EM_ARRAY(a->limit, search->n_local)));
 
     for (int64_t c = 0; !status && c < search->n_local; c++)
-        a->limit[c] = fmax(search->gradients, a->gradients[c] + search->probe_gradients);
-    if (!status && search->probe_gradients > 0) {
+        a->limit[c] = fmax(search->plan.gradients, a->gradients[c] + search->plan.probe_gradients);
+    if (!status && search->plan.probe_gradients > 0) {
         status = em_weigh_lone_mode(a);
         left &= search->n_mode > 0 && !isnan(search->mode[0].log_mass);
     }
