@@ -1,6 +1,5 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 
-#include "adaptation/noncentring/term_selection.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -328,8 +327,10 @@ static double find_degree(em_group_search *s, const em_group_fit *group, double 
 }
 
 static void write_row(const em_group_search *s, const conditional_fit *f, int64_t scale,
-                      double degree, em_noncentring_row *row)
+                      double degree)
 {
+    em_noncentring_row *row = &s->conditional[f->i];
+
     *row = (em_noncentring_row){.level = 1,
                                 .scale = (double)scale,
                                 .degree = degree,
@@ -404,8 +405,7 @@ static void allow_shared(em_group_search *s, const em_group_fit *group)
 
 /* Fits all children, removes those that are not explained from the group, and marks the locations.
  * Returns whether at least half of the children are explained. */
-static bool fit_members(em_group_search *s, em_group_fit *group, double degree, bool *is_location,
-                        em_noncentring_row *row)
+static bool fit_members(em_group_search *s, em_group_fit *group, double degree)
 {
     const double least = least_of_member + EM_GAIN_BY_CHANCE / (double)s->n;
     const int64_t n = group->n;
@@ -418,9 +418,9 @@ static bool fit_members(em_group_search *s, em_group_fit *group, double degree, 
         if (!find_conditional(s, &f) || !(gain_by_prior(&f) > least))
             continue;
         for (int j = 0; j < f.terms.n; j++)
-            is_location[f.terms.location[j]] = true;
+            s->is_location[f.terms.location[j]] = true;
         drop_chance_terms(s, &f);
-        write_row(s, &f, group->scale, degree, &row[f.i]);
+        write_row(s, &f, group->scale, degree);
         group->child[kept] = group->child[c];
         group->degree[kept] = degree;
         group->gain[kept++] = group->gain[c];
@@ -429,13 +429,13 @@ static bool fit_members(em_group_search *s, em_group_fit *group, double degree, 
     return kept > 0 && 2 * kept >= n;
 }
 
-/* The set of groups on which a group with this log scale and these locations depends. */
-static uint32_t groups_used(const em_group_search *s, int64_t scale, const bool *is_location)
+/* The set of groups on which a group with this log scale and the marked locations depends. */
+static uint32_t groups_used(const em_group_search *s, int64_t scale)
 {
     uint32_t used = 0;
 
     for (int64_t p = 0; p < s->dim; p++)
-        if (p == scale || is_location[p])
+        if (p == scale || s->is_location[p])
             used |= em_groups_under(s, p);
     return used;
 }
@@ -447,43 +447,41 @@ bool em_may_join(const em_group_search *s, const em_group_fit *group, uint32_t u
 }
 
 /* Adds the other parameters whose derivatives are explained by the locations that are allowed. */
-static void add_members(em_group_search *s, em_group_fit *group, double degree, double least,
-                        bool *is_location, em_noncentring_row *row)
+static void add_members(em_group_search *s, em_group_fit *group, double degree, double least)
 {
     for (int64_t i = 0; i < s->dim; i++) {
         conditional_fit f = {.i = i, .has_data = true, .has_shift = true};
-        if (is_location[i] || em_belongs_elsewhere(s, i, group->scale) ||
-            !em_may_join(s, group, groups_used(s, group->scale, is_location), i) ||
-            !find_conditional(s, &f) || !(gain_by_prior(&f) > least))
+        if (s->is_location[i] || em_belongs_elsewhere(s, i, group->scale) ||
+            !em_may_join(s, group, groups_used(s, group->scale), i) || !find_conditional(s, &f) ||
+            !(gain_by_prior(&f) > least))
             continue;
         for (int j = 0; j < f.terms.n; j++)
-            is_location[f.terms.location[j]] = true;
+            s->is_location[f.terms.location[j]] = true;
         s->allowed[i] = false;
         group->child[group->n] = i;
         group->degree[group->n] = degree;
         group->gain[group->n++] = 0;
         drop_chance_terms(s, &f);
-        write_row(s, &f, group->scale, degree, &row[i]);
+        write_row(s, &f, group->scale, degree);
     }
 }
 
 /* Removes children so that no cycle arises: no child may be used by a group on which this group
  * depends. */
-static void remove_cycles(em_group_search *s, em_group_fit *group, const bool *is_location)
+static void remove_cycles(em_group_search *s, em_group_fit *group)
 {
-    const uint32_t used = groups_used(s, group->scale, is_location);
+    const uint32_t used = groups_used(s, group->scale);
 
     for (int64_t c = group->n - 1; c >= 0; c--)
         if (s->used_by[group->child[c]] & used)
             em_remove_child(group, group->child[c]);
 }
 
-double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_left,
-                           bool *is_location, em_noncentring_row *row)
+double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_left)
 {
     for (int64_t p = 0; p < s->dim; p++) {
         s->allowed[p] = p != group->scale;
-        is_location[p] = false;
+        s->is_location[p] = false;
     }
     if (group->n < LEAST_MEMBERS)
         return 0;
@@ -495,14 +493,13 @@ double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_
         continue;
     allow_others(s, group);
     const double degree = find_degree(s, group, start);
-    if (!fit_members(s, group, degree, is_location, row))
+    if (!fit_members(s, group, degree))
         return 0;
-    remove_cycles(s, group, is_location);
-    memcpy(s->allowed, is_location, (size_t)s->dim * sizeof *is_location);
-    add_members(s, group, degree, least_of_new_member + EM_GAIN_BY_CHANCE / (double)s->n,
-                is_location, row);
+    remove_cycles(s, group);
+    memcpy(s->allowed, s->is_location, (size_t)s->dim * sizeof *s->allowed);
+    add_members(s, group, degree, least_of_new_member + EM_GAIN_BY_CHANCE / (double)s->n);
     allow_others(s, group);
-    add_members(s, group, degree, evident, is_location, row);
-    remove_cycles(s, group, is_location);
+    add_members(s, group, degree, evident);
+    remove_cycles(s, group);
     return group->n > 0 ? degree : 0;
 }

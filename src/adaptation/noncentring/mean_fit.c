@@ -105,8 +105,7 @@ static double find_mean(em_group_search *s, mean_fit *f)
     return 0;
 }
 
-void em_fit_means(em_group_search *s, double degree, const bool *is_location, em_group_fit *group,
-                  em_noncentring_row *row)
+void em_fit_means(em_group_search *s, double degree, em_group_fit *group)
 {
     const int64_t k = group->scale;
     const double least = least_gain + EM_GAIN_BY_CHANCE / (double)s->n;
@@ -116,7 +115,7 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
     em_scale_precision(s, k, -degree);
     for (int64_t i = 0; i < s->dim; i++) {
         mean_fit f = {.i = i};
-        if (!is_location[i] || !em_may_join(s, group, used, i))
+        if (!s->is_location[i] || !em_may_join(s, group, used, i))
             continue;
         const double q = find_mean(s, &f), constant = left_by_constant(s, i);
         if (isnan(q) || !(constant - f.left > least))
@@ -124,15 +123,16 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
         group->child[group->n] = i;
         group->degree[group->n] = -degree;
         group->gain[group->n++] = constant - f.left;
-        row[i] = (em_noncentring_row){.level = 1,
-                                      .scale = (double)k,
-                                      .degree = q > 0 ? -degree : degree,
-                                      .origin = s->mean[k],
-                                      .width = em_noncentring_width(degree, s->sd[k]),
-                                      .shift = f.shift + s->mean[i],
-                                      .location = {-1, -1, -1, -1},
-                                      .information = q,
-                                      .centre = f.shift + f.change + s->mean[i],
-                                      .form = q > 0 ? EM_SCALE_ADDS_VARIANCES : EM_SCALE_EXP};
+        s->conditional[i] =
+            (em_noncentring_row){.level = 1,
+                                 .scale = (double)k,
+                                 .degree = q > 0 ? -degree : degree,
+                                 .origin = s->mean[k],
+                                 .width = em_noncentring_width(degree, s->sd[k]),
+                                 .shift = f.shift + s->mean[i],
+                                 .location = {-1, -1, -1, -1},
+                                 .information = q,
+                                 .centre = f.shift + f.change + s->mean[i],
+                                 .form = q > 0 ? EM_SCALE_ADDS_VARIANCES : EM_SCALE_EXP};
     }
 }

@@ -191,10 +191,10 @@ static void weigh(const em_group_search *s, const double *x, double *out)
 }
 
 /* Computes the residuals of all children for the current weights and basis, and their squares. */
-static void residuals(em_group_search *s, em_group_fit *f, int n, double *left)
+static void residuals(em_group_search *s, em_group_fit *f, int n)
 {
     for (int64_t c = 0; c < f->n; c++) {
-        double *y = left + c * s->n;
+        double *y = s->left + c * s->n;
         leave_of_child(s, &f->where, f->child[c], f->where.has_constant, y);
         em_project_out(&s->of, n, y, NULL);
         f->square[c] = em_weighted_product(&s->of, y, y);
@@ -204,13 +204,13 @@ static void residuals(em_group_search *s, em_group_fit *f, int n, double *left)
 /* Weighted products of all parameters with all remaining residuals [f->n][n], the basis of n
  * columns and the constant: s->product [dim + 1][f->n + n + 1], where the last row is that of the
  * constant. */
-static void multiply_all(em_group_search *s, const em_group_fit *f, int n, const double *left)
+static void multiply_all(em_group_search *s, const em_group_fit *f, int n)
 {
     const int64_t width = f->n + n + 1;
     double *of_constant = s->product + s->dim * width;
 
     for (int64_t c = 0; c < f->n; c++)
-        weigh(s, left + c * s->n, s->stack + c * s->n);
+        weigh(s, s->left + c * s->n, s->stack + c * s->n);
     for (int q = 0; q < n; q++)
         weigh(s, s->of.basis + q * s->n, s->stack + (f->n + q) * s->n);
     memcpy(s->stack + (width - 1) * s->n, s->of.weight, (size_t)s->n * sizeof *s->stack);
@@ -262,8 +262,7 @@ static proposal propose(const em_group_search *s, const em_group_fit *f, int n, 
 }
 
 /* Adds the regressor with the largest gain, if that is enough. */
-static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t users,
-                         double *left)
+static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t users)
 {
     const double enough = least_of_location * (double)f->n;
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
@@ -271,8 +270,8 @@ static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t
     proposal best = {.p = -2, .gain = enough};
     scale_draws(s, f->scale, a, s->factor);
     const int n = prepare(s, f, triangle, added);
-    residuals(s, f, n, left);
-    multiply_all(s, f, n, left);
+    residuals(s, f, n);
+    multiply_all(s, f, n);
     for (int64_t p = -1; p < s->dim && f->n > 0; p++) {
         if (p < 0 ? f->where.has_constant
                   : f->where.n == EM_MOST_LOCATIONS || !em_may_use(s, users, p) ||
@@ -369,10 +368,11 @@ static void prepare_degrees(em_group_search *s, const em_group_fit *f, double st
 /*
  * Degrees and gains of all children from their likelihoods: from the weighted square of a child
  * less that of its projection on the basis. A mean that the basis has is left out, so that the
- * difference is not small. left [f->n][n] is work space.
+ * difference is not small.
  */
-static void fit_degrees(em_group_search *s, em_group_fit *f, double *left)
+static void fit_degrees(em_group_search *s, em_group_fit *f)
 {
+    double *const left = s->left;
     const double step = EM_DEGREE_STEP / s->sd[f->scale];
     int64_t first[EM_N_DEGREE + 1];
 
@@ -452,14 +452,14 @@ static void take_children(const em_group_search *s, double least, em_group_fit *
 
 /* Finds locations, degrees and gains of the children, and drops those that gain too little. Returns
  * whether the rest share a degree. */
-static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *left)
+static bool fit_children(em_group_search *s, em_group_fit *f, double a)
 {
     const uint32_t users = em_group_users(s, f);
 
     f->where = (em_locations){0};
-    while (f->n > 0 && add_location(s, f, a, users, left))
+    while (f->n > 0 && add_location(s, f, a, users))
         continue;
-    fit_degrees(s, f, left);
+    fit_degrees(s, f);
     drop_children(f, 0);
     const bool shared = f->n > 0 && share_degree(f, EM_DEGREE_STEP / s->sd[f->scale]);
     drop_children(f, shared ? least_of_shared : least_gain);
@@ -469,24 +469,24 @@ static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *
 /* Fits the group of log scale k to the parameters that are in no group. The first fit is to those
  * whose derivatives are correlated with the log scale. If these share a degree, all parameters that
  * gain at this degree are added. */
-void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
+void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f)
 {
     f->scale = k;
     f->where = (em_locations){0};
     take_children(s, joins, f);
-    const bool shared = f->n > 0 && fit_children(s, f, median_degree(f, f->profile), left);
+    const bool shared = f->n > 0 && fit_children(s, f, median_degree(f, f->profile));
     if (f->n > 0) {
         const double a = median_degree(f, f->profile);
         if (shared) {
             take_children(s, 0, f);
-            fit_degrees(s, f, left);
+            fit_degrees(s, f);
             const int at = EM_DEGREES + (int)lround(a / (EM_DEGREE_STEP / s->sd[k]));
             for (int64_t c = 0; c < f->n; c++)
                 f->gain[c] =
                     f->profile[c * EM_N_DEGREE + at] - f->profile[c * EM_N_DEGREE + EM_DEGREES];
             drop_children(f, least_of_shared);
         }
-        fit_children(s, f, a, left);
+        fit_children(s, f, a);
     }
     if (f->n > 0 && !em_may_use(s, em_group_users(s, f), k))
         f->n = 0;

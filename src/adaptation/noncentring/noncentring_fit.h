@@ -66,7 +66,10 @@ typedef struct em_group_search {
     int64_t *votes;          /* [dim] */
     bool *allowed, *candidate, *is_location; /* [dim] */
     bool *is_rejected; /* [dim] log scales whose group was rejected since one was added */
-    em_noncentring_row *conditional;
+    em_noncentring_row *conditional; /* [dim] rows of a group that is tried */
+    em_noncentring_row *row;         /* [dim] of the map so far */
+    double nearest;                  /* the departure from normality with it */
+    double *left;                    /* [dim][n] work */
 } em_group_search;
 
 /* The fit of a candidate group. */
@@ -81,8 +84,8 @@ typedef struct em_group_fit {
 } em_group_fit;
 
 /* Fits the group of log scale k to the parameters that are in no group; f->n is 0 if it has none.
- * left [dim][n] is work space. */
-void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left);
+ */
+void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f);
 
 /* Finds the degree at the maximum of a profile y [EM_N_DEGREE], in steps from 0, and the index *at
  * of the value nearest to it. Returns false if the profile has no maximum inside. */
@@ -127,12 +130,11 @@ bool em_may_join(const em_group_search *s, const em_group_fit *group, uint32_t u
  * whose data determine them better than their prior does at all draws, and it holds in the neck of
  * a funnel where no draw has been. Adds those members to the group. Children whose derivative the
  * prior's terms do not explain, and one about which most others are distributed, leave it. Writes a
- * row for each child, marks its locations, and returns the degree. 0: most are
- * not explained, a share of more than most_left of the first children is not, or there is one
- * child only.
+ * row for each child to s->conditional, marks its locations in s->is_location, and returns the
+ * degree. 0: most are not explained, a share of more than most_left of the first children is not,
+ * or there is one child only.
  */
-double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_left,
-                           bool *is_location, em_noncentring_row *row);
+double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_left);
 
 /*
  * Fits to the locations that are in no group and whose variance may depend on the log scale of
@@ -141,10 +143,10 @@ double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_
  *     x_i = (1 - w) m + w c - C (e^(2 a x_k) + q) g_i,    w = q / (e^(2 a x_k) + q),
  *
  * with the same derivatives. It holds for the mean of a hierarchy whose members are non-centred.
- * Sets `group` to those for which it is better than a constant variance, and writes their rows.
+ * Sets `group` to those for which it is better than a constant variance, and writes their rows to
+ * s->conditional.
  */
-void em_fit_means(em_group_search *s, double degree, const bool *is_location, em_group_fit *group,
-                  em_noncentring_row *row);
+void em_fit_means(em_group_search *s, double degree, em_group_fit *group);
 
 /* Writes the map of child c, at level 1. */
 void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row);
@@ -161,14 +163,22 @@ em_status em_correlate_logs(int64_t dim, int64_t n, const double *x, const doubl
 
 /* ---- normality.c ---- */
 
-/* Draw r of those that are used, thinned evenly: position and gradient [2 dim]. */
-const double *em_search_draw(const em_group_search *s, int64_t r);
+/* Draw r of n that are used, thinned evenly: position and gradient [2 dim]. */
+static inline const double *em_thinned_sample(const em_samples *samples, int64_t dim, int64_t n,
+                                              int64_t r)
+{
+    return samples->row + r * samples->n / n * 2 * dim;
+}
 
 /* Subtracts its mean from x; returns the standard deviation. */
 double em_centre_column(int64_t n, double *x, double *mean);
 
-/* Writes the draws in the map's coordinates, or their derivatives, to s->panel. Errors: EM_EMEMORY.
- */
+/* Transforms n samples, thinned evenly, to the coordinates of a map, and writes numbers first ..
+ * first + count - 1 of each, of the draw [dim] and its derivatives [dim], to panel [count][n].
+ * em_transform_draws: the draws of a search, or their derivatives, to s->panel. Errors:
+ * EM_EMEMORY. */
+em_status em_transform_samples(const em_noncentring *map, const em_samples *samples, int64_t n,
+                               int64_t first, int64_t count, double *panel);
 em_status em_transform_draws(em_group_search *s, bool derivatives);
 
 /*

@@ -37,7 +37,7 @@ static void take_columns(em_group_search *s, double *g)
     for (int64_t i = 0; i < s->dim; i++) {
         double *x = s->x + i * s->n;
         for (int64_t r = 0; r < s->n; r++) {
-            const double *row = em_search_draw(s, r);
+            const double *row = em_thinned_sample(s->samples, s->dim, s->n, r);
             x[r] = row[i];
             g[i * s->n + r] = row[s->dim + i];
         }
@@ -73,7 +73,7 @@ static void use(em_group_search *s, int g, int64_t p)
 /* Adds a group. The row of a child is that of `conditional` if it has level 1 there, and otherwise
  * that of the fit. */
 static void add_group(em_group_search *s, const em_group_fit *f,
-                      const em_noncentring_row *conditional, em_noncentring_row *row)
+                      const em_noncentring_row *conditional)
 {
     const int g = s->n_group;
     const uint32_t users = em_group_users(s, f);
@@ -81,7 +81,7 @@ static void add_group(em_group_search *s, const em_group_fit *f,
     s->group[g] = (em_child_group){.scale = f->scale};
     use(s, g, f->scale);
     for (int64_t c = 0; c < f->n; c++) {
-        em_noncentring_row *child = &row[f->child[c]];
+        em_noncentring_row *child = &s->row[f->child[c]];
         if (conditional && conditional[f->child[c]].level > 0)
             *child = conditional[f->child[c]];
         else
@@ -156,24 +156,24 @@ static double level_of(const em_noncentring_row *row, int64_t i)
 }
 
 /* Levels are above those of what a row uses. A row may use others of its own group. */
-static void set_levels(em_group_search *s, em_noncentring_row *row)
+static void set_levels(em_group_search *s)
 {
     bool has_changed = true;
 
     for (int64_t i = 0; i < s->dim; i++)
-        row[i].level = s->group_of[i] >= 0;
+        s->row[i].level = s->group_of[i] >= 0;
     for (int64_t pass = 0; has_changed && pass <= s->dim; pass++) {
         has_changed = false;
         for (int64_t i = 0; i < s->dim; i++) {
-            const double level = s->group_of[i] >= 0 ? level_of(row, i) : 0;
-            has_changed |= level != row[i].level;
-            row[i].level = level;
+            const double level = s->group_of[i] >= 0 ? level_of(s->row, i) : 0;
+            has_changed |= level != s->row[i].level;
+            s->row[i].level = level;
         }
     }
 }
 
 /* Removes the last group. */
-static void remove_group(em_group_search *s, em_noncentring_row *row)
+static void remove_group(em_group_search *s)
 {
     const int g = --s->n_group;
 
@@ -182,7 +182,7 @@ static void remove_group(em_group_search *s, em_noncentring_row *row)
         if (s->group_of[i] != g)
             continue;
         s->group_of[i] = -1;
-        row[i] = (em_noncentring_row){0};
+        s->row[i] = (em_noncentring_row){0};
     }
     for (int h = 0; h < g; h++)
         s->group[h].depends &= ~((uint32_t)1 << g);
@@ -195,31 +195,30 @@ static void remove_group(em_group_search *s, em_noncentring_row *row)
  * had a departure of 566, a gain of 334, and after its map a departure of -54. The departure of n
  * independent normal draws is about -dim (dim + 1) / n.
  */
-static double improvement_needed(const em_group_search *s, double gain, double nearest)
+static double improvement_needed(const em_group_search *s, double gain)
 {
     const double least = -(double)s->dim * (double)(s->dim + 1) / (double)s->n;
 
-    return fmax(fmin(2 * gain, most_of_departure * (nearest - least)),
+    return fmax(fmin(2 * gain, most_of_departure * (s->nearest - least)),
                 least_nearer + nearer_by_chance / (double)s->n);
 }
 
 /* Adds the group to the map. Errors: EM_EDATA if the rows are not a valid map, for example because
  * a coefficient is not finite. */
 static em_status set_group(em_group_search *s, const em_group_fit *f,
-                           const em_noncentring_row *conditional, em_noncentring_row *row)
+                           const em_noncentring_row *conditional)
 {
-    add_group(s, f, conditional, row);
-    set_levels(s, row);
-    return em_noncentring_set(&s->map, row);
+    add_group(s, f, conditional);
+    set_levels(s);
+    return em_noncentring_set(&s->map, s->row);
 }
 
 /* Adds the group, and computes the departure from normality with it. INFINITY: it is not finite, or
  * the rows are not a valid map. */
 static em_status measure_group(em_group_search *s, const em_group_fit *f,
-                               const em_noncentring_row *conditional, em_noncentring_row *row,
-                               double *now)
+                               const em_noncentring_row *conditional, double *now)
 {
-    em_status status = set_group(s, f, conditional, row);
+    em_status status = set_group(s, f, conditional);
 
     status = status ? status : em_find_departure(s, now);
     if (status)
@@ -227,31 +226,31 @@ static em_status measure_group(em_group_search *s, const em_group_fit *f,
     return status < 0 && status != EM_EDATA ? status : EM_OK;
 }
 
-static em_status drop_group(em_group_search *s, em_noncentring_row *row)
+static em_status drop_group(em_group_search *s)
 {
-    remove_group(s, row);
-    set_levels(s, row);
-    return em_noncentring_set(&s->map, row);
+    remove_group(s);
+    set_levels(s);
+    return em_noncentring_set(&s->map, s->row);
 }
 
 /* Adds the group with the conditional rows of its members, and then that of its means, if this
  * makes the draws more nearly normal. *n_added: the number of groups added. */
-static em_status add_with_means(em_group_search *s, em_group_fit *f, double degree,
-                                em_noncentring_row *row, double *now, int *n_added)
+static em_status add_with_means(em_group_search *s, em_group_fit *f, double degree, double *now,
+                                int *n_added)
 {
     double with_means = INFINITY;
-    em_status status = measure_group(s, f, s->conditional, row, now);
+    em_status status = measure_group(s, f, s->conditional, now);
 
     *n_added = 1;
     status = status ? status : em_transform_draws(s, true);
     if (status)
         return status;
-    em_fit_means(s, degree, s->is_location, f, s->conditional);
+    em_fit_means(s, degree, f);
     if (f->n == 0)
         return EM_OK;
-    status = measure_group(s, f, s->conditional, row, &with_means);
+    status = measure_group(s, f, s->conditional, &with_means);
     if (!status && !(with_means < *now))
-        return drop_group(s, row);
+        return drop_group(s);
     *now = with_means;
     *n_added = 2;
     return status;
@@ -259,17 +258,17 @@ static em_status add_with_means(em_group_search *s, em_group_fit *f, double degr
 
 /* Adds the group with rows from the conditional laws of its members. */
 static em_status add_conditionals(em_group_search *s, em_group_fit *f, double most_left,
-                                  em_noncentring_row *row, double *now, int *n_added)
+                                  double *now, int *n_added)
 {
     double degree = 0;
     em_status status = em_transform_draws(s, true);
 
     *n_added = 0;
     if (!status)
-        degree = em_fit_conditionals(s, f, most_left, s->is_location, s->conditional);
+        degree = em_fit_conditionals(s, f, most_left);
     if (status || degree == 0 || s->n_group + 2 > EM_MOST_GROUPS)
         return status;
-    return add_with_means(s, f, degree, row, now, n_added);
+    return add_with_means(s, f, degree, now, n_added);
 }
 
 /*
@@ -277,30 +276,28 @@ static em_status add_conditionals(em_group_search *s, em_group_fit *f, double mo
  * conditional laws, unless those from the draws alone make the draws more nearly normal. If the
  * group is rejected, its log scale is not tried again before a group is added.
  */
-static em_status try_group(em_group_search *s, em_group_fit *f, double *left, double *nearest,
-                           em_noncentring_row *row, bool *kept)
+static em_status try_group(em_group_search *s, em_group_fit *f, bool *kept)
 {
-    const double enough = *nearest - improvement_needed(s, f->total, *nearest);
+    const double enough = s->nearest - improvement_needed(s, f->total);
     double of_draws = INFINITY, of_conditionals = INFINITY;
     int n_added = 0;
-    em_status status = measure_group(s, f, NULL, row, &of_draws);
+    em_status status = measure_group(s, f, NULL, &of_draws);
 
-    status = status ? status : drop_group(s, row);
+    status = status ? status : drop_group(s);
     if (!status)
-        status =
-            add_conditionals(s, f, of_draws < enough ? 1 : clear, row, &of_conditionals, &n_added);
-    *kept = of_conditionals<enough && * nearest - of_conditionals> share_of_draws *
-            (*nearest - of_draws);
+        status = add_conditionals(s, f, of_draws < enough ? 1 : clear, &of_conditionals, &n_added);
+    *kept = of_conditionals < enough &&
+            s->nearest - of_conditionals > share_of_draws * (s->nearest - of_draws);
     if (status || *kept) {
-        *nearest = of_conditionals;
+        s->nearest = of_conditionals;
         return status;
     }
     while (!status && n_added-- > 0)
-        status = drop_group(s, row);
+        status = drop_group(s);
     *kept = of_draws < enough;
     if (!status && *kept) {
-        em_fit_group(s, f->scale, f, left);
-        return measure_group(s, f, NULL, row, nearest);
+        em_fit_group(s, f->scale, f);
+        return measure_group(s, f, NULL, &s->nearest);
     }
     s->is_rejected[f->scale] = true;
     return status;
@@ -308,7 +305,7 @@ static em_status try_group(em_group_search *s, em_group_fit *f, double *left, do
 
 /* Finds the log scale whose group gains most, and fits this group. Returns -1 if none gains enough.
  * gain [dim] caches the gains until a group is added; NaN: not yet computed. */
-static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, double *gain)
+static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *gain)
 {
     double most = least_of_group + group_by_chance / (double)s->n;
     int64_t scale[MOST_TRIED], best = -1, fitted = -1;
@@ -318,7 +315,7 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
     for (int i = 0; i < n; i++) {
         const int64_t k = scale[i];
         if (isnan(gain[k])) {
-            em_fit_group(s, k, fit, left);
+            em_fit_group(s, k, fit);
             gain[k] = fit->total;
             fitted = k;
         }
@@ -328,56 +325,51 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
         }
     }
     if (best >= 0 && best != fitted)
-        em_fit_group(s, best, fit, left);
+        em_fit_group(s, best, fit);
     return best;
 }
 
 /* Fits the rows of a proved group to what data tell. If the prior varies, its part of derivatives
  * is not known, and the group is non-centred wholly. */
-static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f,
-                            em_noncentring_row *row)
+static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
     const bool varies = prior[f->child[0]].varies != 0;
 
-    em_write_priors(s, prior, f, s->is_location, s->conditional);
-    em_status status = set_group(s, f, s->conditional, row);
+    em_write_priors(s, prior, f);
+    em_status status = set_group(s, f, s->conditional);
     if (!status && !varies)
-        status = em_add_data(s, prior, f, s->conditional);
-    const em_status dropped = drop_group(s, row);
+        status = em_add_data(s, prior, f);
+    const em_status dropped = drop_group(s);
     return status ? status : dropped;
 }
 
-/* Adds the proved groups, except those that make the draws clearly less nearly normal. *nearest:
- * the departure from normality, which changes. */
-static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f,
-                            double *nearest, em_noncentring_row *row)
+/* Adds the proved groups, except those that make the draws clearly less nearly normal. */
+static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
     int64_t scale[EM_MOST_GROUPS];
     const int n = em_list_proved_scales(s->dim, prior, scale);
     em_status status = EM_OK;
 
     for (int g = 0; !status && g < n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
-        const double most = *nearest + nearer_by_chance / (double)s->n;
+        const double most = s->nearest + nearer_by_chance / (double)s->n;
         const double degree = em_list_proved_group(s, prior, scale[g], f);
         double now = INFINITY;
         int n_added = 0;
         if (f->n == 0)
             continue;
-        status = fit_proved(s, prior, f, row);
-        status = status ? status : add_with_means(s, f, degree, row, &now, &n_added);
+        status = fit_proved(s, prior, f);
+        status = status ? status : add_with_means(s, f, degree, &now, &n_added);
         if (!status && now < most)
-            *nearest = now;
+            s->nearest = now;
         else
             while (!status && n_added-- > 0)
-                status = drop_group(s, row);
+                status = drop_group(s);
     }
     return status;
 }
 
-/* Adds groups one after the other, each time the one that gains most. *nearest: the departure from
- * normality, which changes. */
-static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left, double *gain,
-                             em_noncentring_row *row, double *nearest)
+/* Adds groups one after the other, each time the one that gains most. */
+static em_status find_groups(em_group_search *s, em_group_fit *fit, double *gain)
 {
     bool kept = true;
     em_status status = EM_OK;
@@ -388,17 +380,15 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left
             gain[k] = NAN;
             s->is_rejected[k] = false; /* the derivatives in the new coordinates may tell more */
         }
-        if (fit_best(s, fit, left, gain) < 0)
+        if (fit_best(s, fit, gain) < 0)
             break;
-        status = try_group(s, fit, left, nearest, row, &kept);
+        status = try_group(s, fit, &kept);
     }
     return status > 0 ? EM_OK : status;
 }
 
-/* Adds second log scales, if they make the draws more nearly normal. nearest: the departure from
- * normality without them. g [dim][n] is work space. */
-static em_status refine_scales(em_group_search *s, double nearest, double *g,
-                               em_noncentring_row *row)
+/* Adds second log scales, if they make the draws more nearly normal. */
+static em_status refine_scales(em_group_search *s)
 {
     const double least = least_of_group + group_by_chance / (double)s->n;
     em_noncentring_row *refined = NULL;
@@ -406,20 +396,20 @@ static em_status refine_scales(em_group_search *s, double nearest, double *g,
     em_status status = em_allocate(s->dim, sizeof *refined, &refined);
 
     if (!status)
-        memcpy(refined, row, (size_t)s->dim * sizeof *row);
+        memcpy(refined, s->row, (size_t)s->dim * sizeof *refined);
     status = status ? status : em_transform_draws(s, true);
     if (!status) {
-        memcpy(g, s->panel, (size_t)(s->dim * s->n) * sizeof *g);
+        memcpy(s->left, s->panel, (size_t)(s->dim * s->n) * sizeof *s->left);
         status = correlate(s, s->panel);
     }
     status = status ? status : em_transform_draws(s, false);
-    if (!status && em_add_second_scales(s, g, least, refined)) {
+    if (!status && em_add_second_scales(s, s->left, least, refined)) {
         status = em_noncentring_set(&s->map, refined);
         status = status ? status : em_find_departure(s, &now);
-        if (!status && now < nearest - least_nearer - nearer_by_chance / (double)s->n)
-            memcpy(row, refined, (size_t)s->dim * sizeof *row);
+        if (!status && now < s->nearest - least_nearer - nearer_by_chance / (double)s->n)
+            memcpy(s->row, refined, (size_t)s->dim * sizeof *refined);
         else if (status >= 0 || status == EM_EDATA)
-            status = em_noncentring_set(&s->map, row);
+            status = em_noncentring_set(&s->map, s->row);
     }
     em_release(&refined);
     return status > 0 ? EM_OK : status;
@@ -428,24 +418,15 @@ static em_status refine_scales(em_group_search *s, double nearest, double *g,
 /* ---------------------------------------------------------------- the search */
 
 /* Lays out all arrays of doubles in one allocation. */
-static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, double **u,
-                         double **left)
+static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, double **u)
 {
-    const int64_t dim = s->dim, n = s->n, width = 2 + 2 * dim;
-    em_status status = em_allocate_doubles(
-        3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 3) +
-            (EM_MOST_REGRESSORS + 5) * n + (width + 1) * (n + width + EM_MOST_REGRESSORS + 1) +
-            EM_N_DEGREE * n + EM_FIT_STACK(dim) * (n + dim + 1),
-        memory);
-    if (status)
-        return status;
-    double *at = *memory;
-    struct {
+    const int64_t dim = s->dim, n = s->n, width = s->selection.width;
+    const struct {
         double **to;
         int64_t count;
     } part[] = {{&s->x, dim * n},
                 {u, dim * n},
-                {left, dim * n},
+                {&s->left, dim * n},
                 {&s->rho, dim * dim},
                 {&s->slope, dim * dim},
                 {&s->moment, dim * dim},
@@ -468,55 +449,59 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
                 {&s->selection.gram, width * width},
                 {&s->selection.of_y, width + 1},
                 {&s->selection.basis, (width + 1) * EM_MOST_REGRESSORS}};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+    enum { PARTS = sizeof part / sizeof *part };
+    int64_t total = 0;
+
+    for (int i = 0; i < PARTS; i++)
+        total += part[i].count;
+    const em_status status = em_allocate_doubles(total, memory);
+    double *at = *memory;
+    for (int i = 0; !status && i < PARTS; at += part[i++].count)
         *part[i].to = at;
-        at += part[i].count;
-    }
-    return EM_OK;
+    return status;
 }
 
 em_status em_noncentring_search(int64_t dim, const em_samples *samples,
                                 const em_normal_prior *prior, em_noncentring_row *row,
                                 int64_t *n_child)
 {
-    em_group_search s = {
-        .dim = dim, .n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS), .samples = samples};
+    const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
+    em_group_search s = {.dim = dim,
+                         .n = n,
+                         .samples = samples,
+                         .row = row,
+                         .of.n = n,
+                         .selection = {.dim = dim, .n = n, .width = 2 + 2 * dim}};
     em_group_fit tried = {0};
-    double *memory = NULL, *u = NULL, *left = NULL, *gain = NULL, nearest = 0;
-    em_status status = EM_OK;
+    double *memory = NULL, *u = NULL, *gain = NULL;
 
     *n_child = 0;
     memset(row, 0, (size_t)dim * sizeof *row);
     if (!em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
-    status = em_allocate_all(
+    em_status status = em_allocate_all(
         EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
         EM_ARRAY(gain, dim), EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
         EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim), EM_ARRAY(s.is_rejected, dim),
         EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
     status = status ? status : em_noncentring_create(dim, &s.map);
-    status = status ? status : lay_out(&s, &tried, &memory, &u, &left);
+    status = status ? status : lay_out(&s, &tried, &memory, &u);
     for (int64_t i = 0; !status && i < dim; i++)
         s.group_of[i] = -1;
     if (!status) {
         take_columns(&s, u);
         status = correlate(&s, u);
     }
-    s.of.n = s.n;
     s.panel = u; /* which has served */
-    s.selection.dim = dim;
-    s.selection.n = s.n;
-    s.selection.width = 2 + 2 * dim;
-    status = status ? status : em_find_departure(&s, &nearest);
+    status = status ? status : em_find_departure(&s, &s.nearest);
     if (!status && prior)
-        status = add_proved(&s, prior, &tried, &nearest, row);
-    status = status ? status : find_groups(&s, &tried, left, gain, row, &nearest);
+        status = add_proved(&s, prior, &tried);
+    status = status ? status : find_groups(&s, &tried, gain);
     if (!status && s.map.n_child > 0)
-        status = refine_scales(&s, nearest, left, row);
+        status = refine_scales(&s);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
-    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);
-    em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.is_rejected, &s.allowed,
-                   &s.conditional);
+    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory, &s.closest, &s.votes,
+                   &s.candidate, &s.is_location, &s.is_rejected, &s.allowed, &s.conditional);
     return status > 0 ? EM_OK : status; /* no group in draws whose covariance is singular */
 }

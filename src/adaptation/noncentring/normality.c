@@ -20,11 +20,6 @@ double em_centre_column(int64_t n, double *x, double *mean)
     return sqrt(square / (double)n);
 }
 
-const double *em_search_draw(const em_group_search *s, int64_t r)
-{
-    return s->samples->row + r * s->samples->n / s->n * 2 * s->dim;
-}
-
 /* The log determinant of the covariance of s->panel. Errors: EM_NONFINITE. */
 static em_status log_determinant(const em_group_search *s, double *out)
 {
@@ -39,21 +34,29 @@ static em_status log_determinant(const em_group_search *s, double *out)
     return status;
 }
 
-em_status em_transform_draws(em_group_search *s, bool derivatives)
+em_status em_transform_samples(const em_noncentring *map, const em_samples *samples, int64_t n,
+                               int64_t first, int64_t count, double *panel)
 {
+    const int64_t dim = map->dim;
     double *row = NULL;
-    em_status status = em_allocate_doubles(3 * s->dim, &row);
+    em_status status = em_allocate_doubles(2 * dim, &row);
 
-    for (int64_t r = 0; !status && r < s->n; r++) {
-        const double *sample = em_search_draw(s, r);
-        memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
-        em_noncentring_from_model(&s->map, row);
-        em_noncentring_pull(&s->map, row, sample, row + s->dim);
-        for (int64_t i = 0; i < s->dim; i++)
-            s->panel[i * s->n + r] = row[derivatives * s->dim + i];
+    for (int64_t r = 0; !status && r < n; r++) {
+        const double *sample = em_thinned_sample(samples, dim, n, r);
+        memcpy(row, sample, (size_t)(2 * dim) * sizeof *row);
+        em_noncentring_from_model(map, row);
+        em_noncentring_pull(map, row, sample, row + dim);
+        for (int64_t i = 0; i < count; i++)
+            panel[i * n + r] = row[first + i];
     }
     em_release(&row);
     return status;
+}
+
+em_status em_transform_draws(em_group_search *s, bool derivatives)
+{
+    return em_transform_samples(&s->map, s->samples, s->n, derivatives ? s->dim : 0, s->dim,
+                                s->panel);
 }
 
 em_status em_find_departure(em_group_search *s, double *out)

@@ -66,13 +66,13 @@ double em_list_proved_group(const em_group_search *s, const em_normal_prior *pri
     uint32_t used = em_groups_under(s, k);
     double degree = 0;
 
-    for (int64_t i = 0; i < s->dim; i++)
+    for (int64_t i = 0; i < s->dim; i++) {
         if (is_member(prior, i, k) && prior[i].second_degree != 0)
             used |= em_groups_under(s, (int64_t)prior[i].second_scale);
-    for (int64_t i = 0; i < s->dim; i++)
         for (int j = 0; is_member(prior, i, k) && j < EM_MOST_LOCATIONS; j++)
             if (prior[i].location[j] >= 0)
                 used |= em_groups_under(s, (int64_t)prior[i].location[j]);
+    }
     out->scale = k;
     out->n = 0;
     for (int64_t i = 0; i < s->dim; i++)
@@ -83,13 +83,12 @@ double em_list_proved_group(const em_group_search *s, const em_normal_prior *pri
     return degree;
 }
 
-void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
-                     const em_group_fit *group, bool *is_location, em_noncentring_row *row)
+void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group)
 {
-    memset(is_location, 0, (size_t)s->dim * sizeof *is_location);
+    memset(s->is_location, 0, (size_t)s->dim * sizeof *s->is_location);
     for (int64_t c = 0; c < group->n; c++) {
         const em_normal_prior *own = &prior[group->child[c]];
-        em_noncentring_row *child = &row[group->child[c]];
+        em_noncentring_row *child = &s->conditional[group->child[c]];
         *child =
             (em_noncentring_row){.level = 1,
                                  .scale = own->scale,
@@ -107,7 +106,7 @@ void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
         memcpy(child->location, own->location, sizeof own->location);
         memcpy(child->coefficient, own->coefficient, sizeof own->coefficient);
         for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
-            is_location[(int64_t)own->location[j]] =
+            s->is_location[(int64_t)own->location[j]] =
                 !(prior[(int64_t)own->location[j]].precision > 0);
     }
 }
@@ -216,7 +215,7 @@ static double rest_of_both(const coordinates *c, const double *x, const projecti
 
 /* Sets the precision and the location of the data of member i. */
 static void set_data(em_group_search *s, const coordinates *c, const em_normal_prior *own,
-                     int64_t i, projection *of_x, projection *of_g, em_noncentring_row *row)
+                     int64_t i, projection *of_x, projection *of_g)
 {
     const double *x = s->x + i * s->n, *g = s->residual;
     const double unit = own->precision * exp(-2 * log_scale_of_mean(s, own));
@@ -232,13 +231,13 @@ static void set_data(em_group_search *s, const coordinates *c, const em_normal_p
     const double error = sqrt(fmax(left, 0) / ((double)(s->n - s->dim) * square));
     if (!(square > 0) || !(-slope > least_of_data * error))
         return;
-    row->information = -slope / unit;
-    row->centre = s->mean[i] - mean / slope;
+    s->conditional[i].information = -slope / unit;
+    s->conditional[i].centre = s->mean[i] - mean / slope;
 }
 
-em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group,
-                      em_noncentring_row *row)
+em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group)
 {
+    const em_noncentring_row *row = s->conditional;
     coordinates c = {.dim = s->dim, .n = s->n};
     projection of_x = {.along = NULL}, of_g = {.along = NULL};
     em_noncentring_row *map = s->map.row;
@@ -257,7 +256,7 @@ em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em
         for (int64_t m = 0; !status && m < group->n; m++) {
             const int64_t i = group->child[m];
             if (map[i].level <= highest && map[i].level > highest - together)
-                set_data(s, &c, &prior[i], i, &of_x, &of_g, &row[i]);
+                set_data(s, &c, &prior[i], i, &of_x, &of_g);
         }
         for (int64_t m = 0; !status && m < group->n; m++) {
             map[group->child[m]].information = row[group->child[m]].information;

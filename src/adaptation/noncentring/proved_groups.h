@@ -16,17 +16,15 @@ int em_list_proved_scales(int64_t dim, const em_normal_prior *prior, int64_t *sc
 double em_list_proved_group(const em_group_search *s, const em_normal_prior *prior, int64_t k,
                             em_group_fit *out);
 
-/* Writes the rows of the children, as their priors alone determine them, and marks the locations
- * that are no members of another group. */
-void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
-                     const em_group_fit *group, bool *is_location, em_noncentring_row *row);
+/* Writes the rows of the children to s->conditional, as their priors alone determine them, and
+ * marks in s->is_location the locations that are no members of another group. */
+void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group);
 
 /*
- * Adds what data tell about the children; s->map has their rows. The derivatives by the children in
- * its coordinates, without those of the priors, are due to data: to those of the child, and to
- * those of members that are distributed about it. The precision of the data is the slope of a
- * regression on the child and all other coordinates. Changes s->panel. Errors: EM_EMEMORY;
- * EM_NONFINITE if the Gram matrix is singular.
+ * Adds to s->conditional what data tell about the children; s->map has their rows. The derivatives
+ * by the children in its coordinates, without those of the priors, are due to data: to those of the
+ * child, and to those of members that are distributed about it. The precision of the data is the
+ * slope of a regression on the child and all other coordinates. Changes s->panel. Errors:
+ * EM_EMEMORY; EM_NONFINITE if the Gram matrix is singular.
  */
-em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group,
-                      em_noncentring_row *row);
+em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group);

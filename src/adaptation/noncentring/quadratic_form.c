@@ -259,7 +259,7 @@ em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
         }
     if (!is_proved)
         prior[t->k].failures++;
-    em_release_all(&f.x, &f.y, &f.norm, &f.inverse, &f.product, &f.m, &f.found);
-    em_release_all(&e.diagonal, &e.is_done, &found);
+    em_release_all(&f.x, &f.y, &f.norm, &f.inverse, &f.product, &f.m, &f.found, &e.diagonal,
+                   &e.is_done, &found);
     return status > 0 ? EM_OK : status;
 }

@@ -27,7 +27,6 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 enum {
     CORRELATED = 400, /* draws for correlations */

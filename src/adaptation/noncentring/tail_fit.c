@@ -1,6 +1,7 @@
 /* Parameters with one long tail: the fit of their rows by quantiles, and what they gain. */
 #include "adaptation/noncentring/tail_fit.h"
 
+#include "adaptation/noncentring/noncentring_fit.h"
 #include "adaptation/noncentring/scale_derivative.h"
 #include "base/memory.h"
 #include "math/order.h"
@@ -117,23 +118,6 @@ static double find_row(const tail_draws *of, em_noncentring_row *row)
     return most;
 }
 
-/* Writes the draws of parameter i and their derivatives in the coordinates of the map; row [3 dim]
- * is work space. */
-static void take(const em_noncentring *map, const em_samples *samples, int64_t n, double *panel,
-                 double *row)
-{
-    const int64_t dim = map->dim;
-
-    for (int64_t r = 0; r < n; r++) {
-        const double *sample = samples->row + r * samples->n / n * 2 * dim;
-        memcpy(row, sample, (size_t)(2 * dim) * sizeof *row);
-        em_noncentring_from_model(map, row);
-        em_noncentring_pull(map, row, sample, row + dim);
-        for (int64_t i = 0; i < 2 * dim; i++)
-            panel[i * n + r] = row[i];
-    }
-}
-
 /* Adds the rows that were found to a map. */
 static void add_rows(int64_t dim, const em_noncentring_row *found, em_noncentring_row *row)
 {
@@ -155,7 +139,7 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
     const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
     em_noncentring map = {0};
     tail_draws of = {.n = n};
-    double *panel = NULL, *work = NULL;
+    double *panel = NULL;
     em_noncentring_row *found = NULL;
     double most = 0;
 
@@ -163,12 +147,11 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
         return EM_OK;
     em_status status = em_noncentring_create(dim, &map);
     status = status ? status : em_noncentring_set(&map, row);
-    status = status ? status
-                    : em_allocate_all(EM_ARRAY(panel, 2 * dim * n), EM_ARRAY(work, 2 * dim),
-                                      EM_ARRAY(found, dim), EM_ARRAY(of.z, n), EM_ARRAY(of.by_z, n),
-                                      EM_ARRAY(of.sorted, n));
-    if (!status)
-        take(&map, samples, n, panel, work);
+    status = status
+                 ? status
+                 : em_allocate_all(EM_ARRAY(panel, 2 * dim * n), EM_ARRAY(found, dim),
+                                   EM_ARRAY(of.z, n), EM_ARRAY(of.by_z, n), EM_ARRAY(of.sorted, n));
+    status = status ? status : em_transform_samples(&map, samples, n, 0, 2 * dim, panel);
     for (int64_t i = 0; !status && i < dim; i++) {
         if (row[i].level > 0)
             continue;
@@ -182,6 +165,6 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
     if (!status && (is_known || most > least_of_first + by_chance_of_first / (double)n))
         add_rows(dim, found, row);
     em_noncentring_release(&map);
-    em_release_all(&panel, &work, &found, &of.z, &of.by_z, &of.sorted);
+    em_release_all(&panel, &found, &of.z, &of.by_z, &of.sorted);
     return status;
 }
