@@ -99,14 +99,13 @@ static em_status put_reference_first(const em_table *table, int64_t j, const cha
 
 static em_status create(int64_t n, bool intercept, em_features **out)
 {
-    em_status status = em_allocate(1, sizeof **out, out);
+    const em_status status = em_allocate(1, sizeof **out, out);
 
     if (status)
         return status;
     (*out)->intercept = intercept;
     (*out)->n = n;
-    status = em_allocate(n, sizeof *(*out)->name, &(*out)->name);
-    return status ? status : em_allocate(n, sizeof *(*out)->n_level, &(*out)->n_level);
+    return em_allocate_all(EM_ARRAY((*out)->name, n), EM_ARRAY((*out)->n_level, n));
 }
 
 void em_features_destroy(em_features **out)

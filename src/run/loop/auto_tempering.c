@@ -34,12 +34,10 @@ static em_status take_chains(em_engine *engine, handover *h)
     const em_noncentring *map =
         engine->n_kernel == 1 ? em_adapt_noncentring(engine->kernel[0].adapt) : NULL;
     bool known = false;
-    em_status status =
-        em_allocate(em_grid_n_chain(engine->grid) * stride, sizeof *h->theta, &h->theta);
+    em_status status = em_allocate_all(EM_ARRAY(h->theta, em_grid_n_chain(engine->grid) * stride),
+                                       EM_ARRAY(h->mean, dim), EM_ARRAY(h->variance, dim),
+                                       EM_ARRAY(h->inverse_mass, dim));
 
-    status = status ? status : em_allocate(dim, sizeof *h->mean, &h->mean);
-    status = status ? status : em_allocate(dim, sizeof *h->variance, &h->variance);
-    status = status ? status : em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
     if (!status && map)
         status = em_allocate(dim, sizeof *h->noncentring, &h->noncentring);
     if (!status && map)

@@ -86,8 +86,7 @@ static em_status read_low_rank(const source *from, int64_t dim, earlier_numbers 
     for (int64_t i = 0, at = 0; !status && i < 3; at += count[i++])
         if (count[i] > 0)
             memcpy(out->number + at, part[i], (size_t)count[i] * sizeof **part);
-    for (int i = 0; i < 3; i++)
-        em_release(&part[i]);
+    em_release_all(&part[0], &part[1], &part[2]);
     out->structure = EM_STRUCTURE_LOW_RANK;
     out->most_rank = count[1];
     return status;

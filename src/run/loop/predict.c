@@ -193,9 +193,7 @@ static em_status allocate_batch(predicting *p)
     const int64_t n_chain = em_grid_n_chain(p->grid), n_local = em_grid_n_local_chain(p->grid);
     const int64_t numbers = n_chain * (p->width + p->posterior_width);
 
-    p->n_step = numbers < MOST_WAITING ? MOST_WAITING / numbers : 1;
-    if (p->n_step > em_reader_n_draw(p->reader))
-        p->n_step = em_reader_n_draw(p->reader);
+    p->n_step = em_least(em_most(MOST_WAITING / numbers, 1), em_reader_n_draw(p->reader));
     em_status status = em_allocate(p->posterior_width, sizeof(double), &p->posterior);
     for (int64_t k = 0; !status && k < p->n_wanted; k++)
         status = em_allocate(n_local * p->n_step * p->wanted[k].size, sizeof(double),

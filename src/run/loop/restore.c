@@ -74,9 +74,7 @@ enum { MOST_NUMBERS = 1 << 20 };
 /* The number of draws to copy at a time, the same on all ranks. */
 static int64_t block_of(const em_output *output, int64_t width)
 {
-    const int64_t most = MOST_NUMBERS / (em_grid_n_chain(output->run.grid) * width);
-
-    return most > 1 ? most : 1;
+    return em_most(MOST_NUMBERS / (em_grid_n_chain(output->run.grid) * width), 1);
 }
 
 /* Gives a draw to the convergence monitor. The visits of tempered draws are the last number of

@@ -398,10 +398,8 @@ int64_t em_kernels_next_update(const em_engine *engine, int64_t done)
 
     if (engine->tempering)
         return em_tempering_next_update(engine->tempering, done);
-    for (int i = 0; i < engine->n_kernel; i++) {
-        const int64_t next_update = kernel_next_update(&engine->kernel[i], done);
-        next = next_update < next ? next_update : next;
-    }
+    for (int i = 0; i < engine->n_kernel; i++)
+        next = em_least(next, kernel_next_update(&engine->kernel[i], done));
     return next;
 }
 

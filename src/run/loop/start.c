@@ -474,7 +474,6 @@ void em_engine_destroy_chains(em_engine *engine)
     em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
     em_release_all(&engine->unreported, &engine->gradients, &engine->failed_evaluations,
-                   &engine->unusable_starts);
-    em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
+                   &engine->unusable_starts, &engine->tempered.of_ladder, &engine->tempered.path);
     em_posterior_destroy(&engine->posterior);
 }

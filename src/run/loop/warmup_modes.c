@@ -81,11 +81,10 @@ static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
     const int64_t n = draws->count - draws->count / 2, n_chain = em_grid_n_chain(draws->grid);
     em_mode_finder *finder = NULL;
     double *own = NULL, *all = NULL;
-    em_status status = em_mode_finder_create(n_chain, n, &finder);
+    em_status status =
+        em_allocate_all(EM_ARRAY(own, draws->n_local * n), EM_ARRAY(all, n_chain * n));
 
-    status = status ? status : em_allocate(draws->n_local * n, sizeof *own, &own);
-    status = status ? status : em_allocate(n_chain * n, sizeof *all, &all);
-    status = em_agree(status);
+    status = em_agree(status ? status : em_mode_finder_create(n_chain, n, &finder));
     for (int64_t k = 0; !status && k < draws->width; k++) {
         for (int64_t c = 0; c < draws->n_local; c++)
             for (int64_t i = 0; i < n; i++)

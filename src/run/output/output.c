@@ -196,13 +196,11 @@ static em_status create_file(em_output *output)
 static em_status output_begin(void *state, const em_layout *layout)
 {
     em_output *output = state;
-    em_status status = em_allocate(layout->n_group, sizeof *output->sampling, &output->sampling);
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(output->sampling, layout->n_group),
+                                                EM_ARRAY(output->warmup, layout->n_group)));
 
     output->layout = layout;
     output->n_local_chain = layout->n_local_chain;
-    if (!status)
-        status = em_allocate(layout->n_group, sizeof *output->warmup, &output->warmup);
-    status = em_agree(status);
     if (!status) {
         status = create_file(output);
         if (status)
@@ -397,9 +395,8 @@ static em_status put_pooled(em_output *output, const double *value)
 
     for (int64_t i = 0; i < model->n_pooled; i++)
         n += em_variable_size(&model->pooled[i]);
-    em_status status = em_allocate_all(EM_ARRAY(mean, width), EM_ARRAY(out, n));
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(mean, width), EM_ARRAY(out, n)));
 
-    status = em_agree(status);
     status = status ? status : em_grid_sum_chains(output->run.grid, width, value, mean);
     for (int64_t i = 0; !status && i < width; i++)
         mean[i] /= (double)em_grid_n_chain(output->run.grid);
@@ -484,7 +481,7 @@ static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
 static em_status put_checkpoint(em_output *output, int64_t n_draw)
 {
     const int64_t draws = bytes_of_draws(output, n_draw);
-    const int64_t most = draws > small_checkpoint ? draws : small_checkpoint;
+    const int64_t most = em_most(draws, small_checkpoint);
     const int64_t bytes = bytes_of_checkpoint(output, most);
     char text[256];
 

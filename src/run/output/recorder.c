@@ -117,7 +117,7 @@ em_status em_recorder_width(const em_config *config, const em_model *model, em_w
             width->watched += is_posterior && watched ? size : 0;
             status = check_name(config, model->variable[k].name);
         }
-    width->parameters = width->watched < model->dim ? width->watched : model->dim;
+    width->parameters = em_least(width->watched, model->dim);
     if (!status && width->watched == 0)
         return em_fail(EM_ECONFIG,
                        "%s: output.variables selects nothing of the posterior of model %s, "
@@ -420,70 +420,61 @@ void em_recorder_remove(em_recorder *recorder, const void *state)
     recorder->n_outlet = n;
 }
 
-static em_status agreed(const outlet *of, em_status status)
+typedef enum sink_call { BEGIN, FLUSH, VISIT, FINISH } sink_call;
+
+/* Calls a function of a sink, if it has that. `with`: a visitor, or a report. */
+static em_status call(const em_recorder *recorder, const em_sink *sink, sink_call which,
+                      const void *with)
 {
-    return of->agreed ? status : em_agree(status);
+    switch (which) {
+    case BEGIN:
+        return sink->begin ? sink->begin(sink->state, &recorder->layout) : EM_OK;
+    case FLUSH:
+        return sink->flush ? sink->flush(sink->state) : EM_OK;
+    case VISIT:
+        return sink->visit ? sink->visit(sink->state, with) : EM_OK;
+    default:
+        return sink->finish ? sink->finish(sink->state, with) : EM_OK;
+    }
+}
+
+/* The same of each sink, until one fails. Collective. */
+static em_status call_each(em_recorder *recorder, sink_call which, const void *with)
+{
+    static const char *const what[] = {"begin of the sink", "flush of the sink",
+                                       "visit of the sink", "finish of the sink"};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < recorder->n_outlet; i++) {
+        const outlet *to = &recorder->outlet[i];
+        const uint64_t before = em_messages_set();
+        if (which == BEGIN && to->agreed)
+            continue;
+        status = em_default_message(call(recorder, &to->sink, which, with), before, what[which]);
+        status = to->agreed ? status : em_agree(status);
+    }
+    return status;
 }
 
 em_status em_recorder_begin(em_recorder *recorder)
 {
-    em_status status = EM_OK;
-
-    for (int i = 0; !status && i < recorder->n_outlet; i++) {
-        const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_messages_set();
-        if (!recorder->outlet[i].agreed)
-            status = em_agree(sink->begin
-                                  ? em_default_message(sink->begin(sink->state, &recorder->layout),
-                                                       before, "begin of the sink")
-                                  : EM_OK);
-    }
-    return status;
+    return call_each(recorder, BEGIN, NULL);
 }
 
 em_status em_recorder_flush(em_recorder *recorder)
 {
-    em_status status = EM_OK;
-
-    for (int i = 0; !status && i < recorder->n_outlet; i++) {
-        const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_messages_set();
-        status = agreed(&recorder->outlet[i], sink->flush
-                                                  ? em_default_message(sink->flush(sink->state),
-                                                                       before, "flush of the sink")
-                                                  : EM_OK);
-    }
-    return status;
+    return call_each(recorder, FLUSH, NULL);
 }
 
 /* Visits the state. The names of a sink's arrays begin with "sink.". */
 em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor)
 {
     em_part_visitor part;
-    const em_visitor *own = em_part_visitor_start(&part, visitor, "sink.");
-    em_status status = EM_OK;
 
-    for (int i = 0; !status && i < recorder->n_outlet; i++) {
-        const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_messages_set();
-        if (sink->visit)
-            status = agreed(&recorder->outlet[i], em_default_message(sink->visit(sink->state, own),
-                                                                     before, "visit of the sink"));
-    }
-    return status;
+    return call_each(recorder, VISIT, em_part_visitor_start(&part, visitor, "sink."));
 }
 
 em_status em_recorder_finish(em_recorder *recorder, const em_report *report)
 {
-    em_status status = EM_OK;
-
-    for (int i = 0; !status && i < recorder->n_outlet; i++) {
-        const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_messages_set();
-        status = agreed(&recorder->outlet[i],
-                        sink->finish ? em_default_message(sink->finish(sink->state, report), before,
-                                                          "finish of the sink")
-                                     : EM_OK);
-    }
-    return status;
+    return call_each(recorder, FINISH, report);
 }

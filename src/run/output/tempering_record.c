@@ -65,9 +65,8 @@ static em_status put_ladders(em_output *output)
                                   .shape = {n, EM_MOST_LEGS},
                                   .axis = {"ladder", "leg"}};
     double *value = NULL, *trips = NULL;
-    em_status status = em_allocate_all(EM_ARRAY(value, 2 * n), EM_ARRAY(trips, n));
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(value, 2 * n), EM_ARRAY(trips, n)));
 
-    status = em_agree(status);
     for (int64_t l = 0; !status && l < n; l++) {
         value[2 * l] = output->run.tempered->of_ladder[3 * l];
         value[2 * l + 1] = output->run.tempered->of_ladder[3 * l + 1];
