@@ -2,7 +2,6 @@
  * The adaptation engine: the loop over the phases of warmup. It is the same for both schedules,
  * whose phases are rows of the table em_phases (phases.c).
  */
-#include "adaptation/adaptation.h"
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
 #include "par/world.h"

@@ -8,7 +8,6 @@
 #include "par/world.h"
 
 #include <math.h>
-#include <string.h>
 
 /*
  * kappa_k = (k + k0)^-eta, where k counts the estimates that the inverse mass already averages. For
