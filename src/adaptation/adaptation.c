@@ -37,7 +37,7 @@ static em_status set_first_centre(em_adapt *adapt, const em_block *block)
     if (!status)
         em_grid_end_sum(adapt->grid, adapt->dim, adapt->pools->centre);
     for (int64_t i = 0; i < adapt->dim; i++)
-        adapt->pools->centre[i] /= (double)em_grid_n_chain(adapt->grid);
+        adapt->pools->centre[i] /= (double)adapt->n_chain;
     return status;
 }
 

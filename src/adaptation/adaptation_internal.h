@@ -124,7 +124,8 @@ struct em_adapt {
     em_mass_form form; /* of the masses */
     em_part *part;     /* [form.n_part] */
     uint64_t seed;
-    int64_t dim, stride, n_local_chain;
+    int64_t dim, stride;
+    int64_t n_chain, n_local_chain, first_chain; /* of the run, and of this rank */
     bool adapts_step, shares;
     /* the step size is that of an earlier run: it is not searched for at the start */
     bool has_step;
@@ -216,7 +217,7 @@ static inline bool em_learns(const em_adapt *adapt)
 
 static inline int64_t em_chains_per_pool(const em_adapt *adapt)
 {
-    return adapt->shares ? em_grid_n_chain(adapt->grid) : 1;
+    return adapt->shares ? adapt->n_chain : 1;
 }
 
 /* Sets adapt->form: the structure that the config names, or (auto) the one that the planned samples

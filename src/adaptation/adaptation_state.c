@@ -174,14 +174,13 @@ static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
 /* Visits the flags of the outlying chains, as doubles. */
 static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
 {
-    const int64_t n = em_grid_n_chain(adapt->grid);
     double *x = NULL;
-    em_status status = em_agree(em_allocate(n, sizeof *x, &x));
+    em_status status = em_agree(em_allocate(adapt->n_chain, sizeof *x, &x));
 
-    for (int64_t c = 0; !status && c < n; c++)
+    for (int64_t c = 0; !status && c < adapt->n_chain; c++)
         x[c] = adapt->outlying[c];
-    status = status ? status : visitor->shared(visitor->context, "outlying", n, x);
-    for (int64_t c = 0; !status && c < n; c++)
+    status = status ? status : visitor->shared(visitor->context, "outlying", adapt->n_chain, x);
+    for (int64_t c = 0; !status && c < adapt->n_chain; c++)
         adapt->outlying[c] = x[c] != 0;
     em_release(&x);
     return status;
@@ -203,7 +202,7 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
         status = visitor->shared(visitor->context, "autocorrelation", adapt->dim, search->kept_r);
     const bool initial = adapt->phase == EM_PHASE_INITIAL;
     bool some_outlying = false;
-    for (int64_t c = 0; c < em_grid_n_chain(adapt->grid); c++)
+    for (int64_t c = 0; c < adapt->n_chain; c++)
         some_outlying |= adapt->outlying[c];
     const struct {
         bool is_used;

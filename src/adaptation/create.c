@@ -84,7 +84,7 @@ static em_status allocate_work(em_adapt *adapt)
         adapt, EM_ARRAY(adapt->chain_mass, n), EM_ARRAY(adapt->chain_step, n),
         EM_ARRAY(adapt->chain_thermostat, n), EM_ARRAY(adapt->acceptance, n),
         EM_ARRAY(adapt->probe, n), EM_ARRAY(adapt->gradients, n), EM_ARRAY(adapt->step_factor, n),
-        EM_ARRAY(adapt->outlying, em_grid_n_chain(adapt->grid)),
+        EM_ARRAY(adapt->outlying, adapt->n_chain),
         EM_ARRAY(adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator),
         EM_ARRAY(adapt->pooled, adapt->n_accumulator), EM_ARRAY(adapt->sample, 2 * adapt->stride),
         EM_ARRAY(adapt->estimate, adapt->form.ops->size(&adapt->form)));
@@ -175,7 +175,7 @@ static em_status create_initial_phase(em_adapt *adapt)
                       EM_ARRAY(adapt->initial->since, n),
                       EM_ARRAY(adapt->initial->outlying_row, n * em_outlying_row_size(adapt->dim)),
                       EM_ARRAY(adapt->initial->outlying_mass, n));
-    if (!status && em_grid_n_chain(adapt->grid) >= EM_MANY_CHAINS)
+    if (!status && adapt->n_chain >= EM_MANY_CHAINS)
         status = ALLOCATE(adapt, EM_ARRAY(adapt->tree_depth, 1));
     if (status || !adapt->tree_depth)
         return status;
@@ -318,6 +318,8 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
         adapt->dim = dim;
         adapt->stride = em_stride(dim);
         adapt->n_local_chain = em_grid_n_local_chain(grid);
+        adapt->n_chain = em_grid_n_chain(grid);
+        adapt->first_chain = em_grid_first_chain(grid);
         adapt->warmup = em_adapt_most_warmup(options, sampler, sampler_options, warmup);
         adapt->adapt_every = sampler->by_model ? adapt->warmup + 1 : sampler_options->adapt_every;
         adapt->s_count = options->s_count;

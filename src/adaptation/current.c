@@ -57,7 +57,7 @@ em_learned em_adapt_learned(const em_adapt *adapt)
         .mass = adapt->chain_mass,
         .form = &adapt->form,
         .step_size = adapt->chain_step,
-        .n_pool = adapt->shares ? 1 : em_grid_n_chain(adapt->grid),
+        .n_pool = adapt->shares ? 1 : adapt->n_chain,
         .n_m_step = adapt->n_m_step,
         .warmup = adapt->ended,
         .has_initial_phase = adapt->plan && adapt->plan->initial > 0,

@@ -88,7 +88,7 @@ static void add_segments(const em_adapt *adapt, int64_t chain, int64_t done, dou
 /* Adds to the accumulators of a local chain its draws that were kept of the later half. Local. */
 static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
 {
-    const int64_t number = em_grid_first_chain(adapt->grid) + chain;
+    const int64_t number = adapt->first_chain + chain;
 
     for (int64_t slot = 0; slot < adapt->window.n_slot; slot++) {
         const double *row = em_window_sample(&adapt->window, adapt->grid, number, slot);
@@ -103,7 +103,7 @@ static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
  * added one at a time, because the sums of a matrix are large. Collective. */
 static em_status pool_window(em_adapt *adapt, int64_t done)
 {
-    const int64_t first_chain = em_grid_first_chain(adapt->grid), n = adapt->n_accumulator;
+    const int64_t first_chain = adapt->first_chain, n = adapt->n_accumulator;
     double *sums = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *sums, &sums));
 
@@ -147,7 +147,7 @@ em_status em_learn_from_window(em_adapt *adapt, int64_t done)
     em_pool *pool = adapt->pools;
     em_status status = pool_window(adapt, done);
 
-    adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_warmup_window_begin(done));
+    adapt->s_count = adapt->n_chain * (done - em_warmup_window_begin(done));
     status = status ? status : em_pooled_m_step(adapt, done);
     if (!status && adapt->noncentred && em_was_refused(adapt, pool))
         return em_exchange_noncentring(adapt);

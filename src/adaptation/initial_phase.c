@@ -17,18 +17,17 @@
 static em_status column_medians(em_adapt *adapt, const double *x, int64_t first, int64_t n,
                                 double *local, double *out)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    double *all = local + adapt->n_local_chain * n, *column = all + n_chain * n;
+    double *all = local + adapt->n_local_chain * n, *column = all + adapt->n_chain * n;
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         for (int64_t i = 0; i < n; i++)
             local[c * n + i] = fabs(x[c * adapt->stride + first + i]);
     const em_status status = em_grid_gather_chains(adapt->grid, n, local, all);
     for (int64_t i = 0; !status && i < n; i++) {
-        for (int64_t c = 0; c < n_chain; c++)
+        for (int64_t c = 0; c < adapt->n_chain; c++)
             column[c] = all[c * n + i];
-        em_sort_numbers(n_chain, column);
-        out[i] = em_sorted_median(n_chain, column);
+        em_sort_numbers(adapt->n_chain, column);
+        out[i] = em_sorted_median(adapt->n_chain, column);
     }
     return status;
 }
@@ -40,7 +39,7 @@ static em_status column_medians(em_adapt *adapt, const double *x, int64_t first,
 em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
                               const double *inverse_curvature)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid), dim = adapt->dim;
+    const int64_t n_chain = adapt->n_chain, dim = adapt->dim;
     const int64_t batch = em_least((1 << 20) / n_chain + 1, dim);
     const double *x = inverse_curvature ? inverse_curvature : block->gradient;
     double *work = NULL, *scale = NULL;
@@ -89,28 +88,27 @@ em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t ite
 static bool has_reached_target(em_adapt *adapt, const em_log_density_window *window)
 {
     em_initial_phase *initial = adapt->initial;
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
     const bool dense = adapt->form.ops == &em_mass_dense;
     /* Of many chains a few may be outlying without prolonging the phase. */
-    const int64_t spared = n_chain >= EM_MANY_CHAINS ? n_chain / 16 : 0;
+    const int64_t spared = adapt->n_chain >= EM_MANY_CHAINS ? adapt->n_chain / 16 : 0;
     /* Draws of fewer than 400 samples leave members out of a map's groups, whose necks chains then
      * do not leave: seeds_centered of posteriordb did not converge in 4 of 8 seeds. */
     const double least = em_is_noncentred(adapt) ? 400 : 200;
     const double wanted = dense ? fmax(least, 4 * (double)adapt->dim) : least;
     double n_sample = 0;
 
-    for (int64_t c = 0; c < n_chain; c++)
+    for (int64_t c = 0; c < adapt->n_chain; c++)
         n_sample += window[c].length;
-    initial->n_stationary = em_initial_phase_has_ended(n_chain, window, adapt->outlying, spared)
-                                ? initial->n_stationary + 1
-                                : 0;
+    initial->n_stationary =
+        em_initial_phase_has_ended(adapt->n_chain, window, adapt->outlying, spared)
+            ? initial->n_stationary + 1
+            : 0;
     return initial->n_stationary >= 2 && n_sample >= wanted;
 }
 
 em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *block, int64_t done,
                             bool *renews)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
     em_initial_phase *initial = adapt->initial;
     em_log_density_window *window = NULL;
     double *scratch = NULL;
@@ -119,13 +117,13 @@ em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *
     (void)renews; /* these kernels draw momenta in each iteration */
     if (done != initial->window)
         return EM_OK;
-    em_status status =
-        em_agree(em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain)));
+    em_status status = em_agree(
+        em_allocate_all(EM_ARRAY(window, adapt->n_chain), EM_ARRAY(scratch, adapt->n_chain)));
     if (!status && adapt->noncentred)
         status = em_learn_noncentring(adapt, posterior, &is_other_map);
     status = status ? status : em_gather_log_densities(adapt, done, window);
     if (!status) {
-        em_find_outlying_chains(n_chain, window, adapt->dim, scratch, adapt->outlying);
+        em_find_outlying_chains(adapt->n_chain, window, adapt->dim, scratch, adapt->outlying);
         initial->reached = has_reached_target(adapt, window) && !is_other_map;
         if (is_other_map)
             initial->n_stationary = 0;

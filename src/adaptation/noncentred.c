@@ -108,7 +108,7 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
 
 void em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first, double *history)
 {
-    const int64_t number = em_grid_first_chain(adapt->grid) + c, n = adapt->initial->window - first;
+    const int64_t number = adapt->first_chain + c, n = adapt->initial->window - first;
     const double *own = adapt->initial->history + c * adapt->plan->initial + first;
 
     memcpy(history, own, (size_t)n * sizeof *own);

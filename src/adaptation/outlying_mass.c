@@ -46,7 +46,7 @@ void em_outlying_observe(em_adapt *adapt, const em_block *block, int64_t c)
                  *gradient = block->gradient + c * block->stride;
     const row of = row_of(adapt, c);
 
-    if (!adapt->outlying[em_grid_first_chain(adapt->grid) + c] || !em_is_sample(adapt, block, c))
+    if (!adapt->outlying[adapt->first_chain + c] || !em_is_sample(adapt, block, c))
         return;
     if (*of.n_draw == 0)
         memcpy(of.first, theta, (size_t)adapt->dim * sizeof *theta);
@@ -92,12 +92,11 @@ em_status em_set_outlying_mass(em_adapt *adapt, int64_t c)
 
 em_status em_learn_outlying_masses(em_adapt *adapt)
 {
-    const int64_t first = em_grid_first_chain(adapt->grid);
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
         const row of = row_of(adapt, c);
-        *of.has_mass = adapt->outlying[first + c] && estimate(adapt->dim, of);
+        *of.has_mass = adapt->outlying[adapt->first_chain + c] && estimate(adapt->dim, of);
         memset(of.first, 0, (size_t)((COLUMNS - 1) * adapt->dim) * sizeof(double));
         *of.n_draw = 0;
         status = em_set_outlying_mass(adapt, c);

@@ -31,7 +31,7 @@ static int64_t list_sources(const em_adapt *adapt, int64_t *out)
 {
     int64_t n = 0;
 
-    for (int64_t c = 0; c < em_grid_n_chain(adapt->grid); c++)
+    for (int64_t c = 0; c < adapt->n_chain; c++)
         if (!adapt->outlying[c])
             out[n++] = c;
     return n;
@@ -42,7 +42,7 @@ static int64_t list_sources(const em_adapt *adapt, int64_t *out)
 static void copy_chain(em_adapt *adapt, em_block *block, int64_t chain, const double *row,
                        int64_t done)
 {
-    const int64_t c = chain - em_grid_first_chain(adapt->grid);
+    const int64_t c = chain - adapt->first_chain;
 
     if (c < 0 || c >= block->n_chain)
         return;
@@ -56,7 +56,7 @@ static void copy_chain(em_adapt *adapt, em_block *block, int64_t chain, const do
 /* Gives each chain marked in `stuck` the state of another one, drawn at random. Collective. */
 static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, const bool *stuck)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid), width = 2 * block->dim + 1;
+    const int64_t n_chain = adapt->n_chain, width = 2 * block->dim + 1;
     double *local = NULL, *all = NULL;
     int64_t *source = NULL;
     em_status status =
@@ -82,12 +82,11 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
 static em_status find_stuck(em_adapt *adapt, const em_log_density_window *window, bool *stuck,
                             int64_t *n)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
     double *factor = NULL;
-    em_status status = em_agree(em_allocate(n_chain, sizeof *factor, &factor));
+    em_status status = em_agree(em_allocate(adapt->n_chain, sizeof *factor, &factor));
 
     status = status ? status : em_grid_gather_chains(adapt->grid, 1, adapt->step_factor, factor);
-    for (int64_t c = 0; !status && c < n_chain; c++) {
+    for (int64_t c = 0; !status && c < adapt->n_chain; c++) {
         stuck[c] = adapt->outlying[c] && factor[c] <= EM_LEAST_STEP_FACTOR &&
                    em_stands_still(&window[c], adapt->dim);
         *n += stuck[c];
@@ -99,20 +98,19 @@ static em_status find_stuck(em_adapt *adapt, const em_log_density_window *window
 em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
                                  const em_log_density_window *window, int64_t done)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
     bool *stuck = NULL;
     int64_t n = 0;
 
     if (!adapt->options->rescue)
         return EM_OK;
-    em_status status = em_agree(em_allocate(n_chain, sizeof *stuck, &stuck));
+    em_status status = em_agree(em_allocate(adapt->n_chain, sizeof *stuck, &stuck));
     status = status ? status : find_stuck(adapt, window, stuck, &n);
     if (!status && n > 0) {
         status = move_stuck(adapt, block, done, stuck);
         adapt->initial->n_reinitialised += n;
         adapt->initial->last_reinitialised = done;
     }
-    for (int64_t c = 0; !status && c < n_chain; c++)
+    for (int64_t c = 0; !status && c < adapt->n_chain; c++)
         adapt->outlying[c] &= !stuck[c];
     em_release(&stuck);
     return status;

@@ -14,7 +14,7 @@
 static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
 {
     enum { SUM, COUNT, SUM_OF_ALL, N };
-    const bool *outlying = adapt->outlying + em_grid_first_chain(adapt->grid);
+    const bool *outlying = adapt->outlying + adapt->first_chain;
     double sum[N], *row = NULL;
 
     if (!adapt->shares) {
@@ -29,8 +29,7 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
     }
     status = status ? status : em_grid_sum_chains(adapt->grid, N, row, sum);
     if (!status)
-        *out = sum[COUNT] > 0 ? sum[SUM] / sum[COUNT]
-                              : sum[SUM_OF_ALL] / (double)em_grid_n_chain(adapt->grid);
+        *out = sum[COUNT] > 0 ? sum[SUM] / sum[COUNT] : sum[SUM_OF_ALL] / (double)adapt->n_chain;
     em_release(&row);
     return status;
 }
@@ -39,18 +38,17 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
  */
 static em_status pool_medians(em_adapt *adapt, const double *chain_value, double *out)
 {
-    const int64_t n = em_grid_n_chain(adapt->grid);
     double *all = NULL;
 
     if (!adapt->shares) {
         memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
         return EM_OK;
     }
-    em_status status = em_agree(em_allocate(n, sizeof *all, &all));
+    em_status status = em_agree(em_allocate(adapt->n_chain, sizeof *all, &all));
     status = status ? status : em_grid_gather_chains(adapt->grid, 1, chain_value, all);
     if (!status) {
-        em_sort_numbers(n, all);
-        *out = em_sorted_median(n, all);
+        em_sort_numbers(adapt->n_chain, all);
+        *out = em_sorted_median(adapt->n_chain, all);
     }
     em_release(&all);
     return status;

@@ -101,14 +101,14 @@ em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done)
 static em_status measure_autocorrelation(em_adapt *adapt)
 {
     em_length_search *search = adapt->search;
-    const int64_t size = em_lag_size(adapt->dim), n_chain = em_grid_n_chain(adapt->grid);
+    const int64_t size = em_lag_size(adapt->dim), n_chain = adapt->n_chain;
     double *pooled = NULL, n = 0;
     em_status status = em_agree(em_allocate(size, sizeof *pooled, &pooled));
 
     for (int64_t c = 0; c < n_chain; c++)
         n += !adapt->outlying[c];
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
-        if (adapt->outlying[em_grid_first_chain(adapt->grid) + c])
+        if (adapt->outlying[adapt->first_chain + c])
             memset(search->lag + c * size, 0, (size_t)size * sizeof(double));
     status = status ? status : em_grid_sum_chains(adapt->grid, size, search->lag, pooled);
     if (!status)
@@ -123,8 +123,7 @@ static em_status measure_autocorrelation(em_adapt *adapt)
 /* Judges the acceptance statistics of all chains. Collective. */
 static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdict)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid),
-                  n = sizeof(em_acceptance_statistics) / sizeof(double);
+    const int64_t n_chain = adapt->n_chain, n = sizeof(em_acceptance_statistics) / sizeof(double);
     const double most_lost = adapt->phase == EM_PHASE_STEP_SIZE ? em_most_lost(adapt) : 1;
     em_acceptance_statistics *all = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));

@@ -65,12 +65,11 @@ static void forget(em_adapt *adapt, int64_t c, int64_t since)
 static em_status leave_out_transients(em_adapt *adapt, const histories *h,
                                       em_log_density_window *all)
 {
-    const int64_t n_chain = em_grid_n_chain(adapt->grid);
     const em_status status = gather(adapt, h, h->n - h->n / 4, all);
 
     if (status)
         return status;
-    const double least = em_least_log_density(n_chain, all, adapt->dim, h->work);
+    const double least = em_least_log_density(adapt->n_chain, all, adapt->dim, h->work);
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
         const int64_t length = em_transient_length(h->n, h->of + c * h->n, least);
         if (length == 0)
@@ -84,8 +83,7 @@ static em_status leave_out_transients(em_adapt *adapt, const histories *h,
 
 em_status em_gather_log_densities(em_adapt *adapt, int64_t done, em_log_density_window *all)
 {
-    const int64_t from = em_warmup_window_begin(done), n = done - from,
-                  n_chain = em_grid_n_chain(adapt->grid);
+    const int64_t from = em_warmup_window_begin(done), n = done - from, n_chain = adapt->n_chain;
     histories h = {.from = from, .n = n};
     em_status status = em_agree(em_allocate_all(EM_ARRAY(h.local, adapt->n_local_chain),
                                                 EM_ARRAY(h.work, n > n_chain ? n : n_chain),
