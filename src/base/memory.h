@@ -99,8 +99,11 @@ int em_by_first_integer(const void *a, const void *b);
 /* Arrays that grow while their final size is not known. */
 
 /* Makes *(T **)array, NULL at first, hold at least `needed` elements of `size` bytes and keeps the
- * first `used`. The first allocation is zeroed. The capacity at least doubles. Local. Errors:
- * EM_EMEMORY, the array is then unchanged. Freed by em_release. */
+ * first `used`. The first allocation is zeroed. The capacity at least doubles. em_reserve: of the
+ * size of the elements of the array. Local. Errors: EM_EMEMORY, the array is then unchanged. Freed
+ * by em_release. */
+#define em_reserve(array, capacity, used, needed)                                                  \
+    em_array_reserve(array, capacity, used, needed, sizeof **(array))
 em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
                            size_t size);
 

@@ -28,8 +28,7 @@ em_status em_coordinates_create(em_tempering *t)
     t->learns_map = t->task.noncentring && t->n_kernel == 1 && !kernel->parameters &&
                     kernel->ops->trajectory && !kernel->ops->metric && t->dim <= MOST_DIM;
     em_status status = em_noncentring_create(t->dim, &t->map);
-    return status || !t->learns_map ? status
-                                    : em_allocate(t->dim, sizeof *t->found_map, &t->found_map);
+    return status || !t->learns_map ? status : em_allocate_all(EM_ARRAY(t->found_map, t->dim));
 }
 
 void em_copies_to_model(const em_tempering *t, double *theta, double *gradient, double *log_p)

@@ -87,7 +87,7 @@ int64_t em_tempering_next_update(const em_tempering *t, int64_t done)
         return INT64_MAX;
     if (done >= half_of(t))
         return t->round_end;
-    return next < half_of(t) ? next : half_of(t);
+    return em_least(next, half_of(t));
 }
 
 /* ---------------------------------------------------------------- step sizes */

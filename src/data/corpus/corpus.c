@@ -28,8 +28,7 @@ typedef struct document_pass {
 
 static em_status see_rows(document_pass *r, const em_table *table)
 {
-    em_status status =
-        em_array_reserve(&r->count, &r->count_capacity, 0, table->n_value, sizeof *r->count);
+    em_status status = em_reserve(&r->count, &r->count_capacity, 0, table->n_value);
 
     for (int64_t k = 0; !status && k < table->n_value; k++)
         r->count[k] = (int32_t)table->value[k];

@@ -254,8 +254,8 @@ static int64_t second_number_of(const char *line)
 
 static em_status begin_line_run(corpus_reading *r, int64_t order)
 {
-    em_status status = em_array_reserve(&r->line_run, &r->line_run_capacity, r->n_line_run,
-                                        r->n_line_run + 1, sizeof *r->line_run);
+    em_status status =
+        em_reserve(&r->line_run, &r->line_run_capacity, r->n_line_run, r->n_line_run + 1);
 
     if (!status)
         r->line_run[r->n_line_run++] = (line_run){order, 0, 0, r->lines->number + 1};

@@ -13,8 +13,7 @@ em_status em_document_rows_add(em_document_rows *r, int64_t line, int64_t word, 
         return em_fail(EM_EDATA,
                        "%s:%lld: found a document of %lld or more words, expected at most %d",
                        r->path, (long long)line, (long long)r->length, EM_LONGEST_DOCUMENT);
-    em_status status =
-        em_array_reserve(&r->entry, &r->capacity, r->used, r->used + 1, sizeof *r->entry);
+    em_status status = em_reserve(&r->entry, &r->capacity, r->used, r->used + 1);
     if (!status)
         r->entry[r->used++] = (em_document_entry){(int32_t)word, (int32_t)count};
     r->found++;

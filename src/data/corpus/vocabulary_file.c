@@ -24,7 +24,7 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
                        lines->path, (long long)lines->number, strlen(line), EM_WIDEST_NAME);
     em_status status = em_lines_check_utf8(lines, line);
     if (!status)
-        status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
+        status = em_reserve(name, capacity, *n_word, *n_word + 1);
     status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
     *n_word += !status;
     return status;

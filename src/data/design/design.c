@@ -144,11 +144,10 @@ static em_status take_sparse(design_filling *f, const em_row_block *piece)
     int64_t to = f->start[piece->row];
     const int64_t end =
         to + piece->start[piece->count] - piece->start[0] + f->intercept * piece->count;
-    em_status status =
-        em_array_reserve(&f->column, &f->column_capacity, to, end, sizeof *f->column);
+    em_status status = em_reserve(&f->column, &f->column_capacity, to, end);
 
     if (!status)
-        status = em_array_reserve(&f->value, &f->value_capacity, to, end, sizeof *f->value);
+        status = em_reserve(&f->value, &f->value_capacity, to, end);
     for (int64_t i = 0; !status && i < piece->count; i++) {
         if (f->intercept) {
             f->column[to] = 0;

@@ -173,8 +173,7 @@ em_status em_derived_find(em_derived *derived, const em_table *table)
         return EM_OK;
     em_status status = em_allocate_doubles(2 * table->n_row, &work);
     if (!status)
-        status =
-            em_allocate(em_derived_coding_size(derived), sizeof *derived->coding, &derived->coding);
+        status = em_allocate_all(EM_ARRAY(derived->coding, em_derived_coding_size(derived)));
     status = em_agree_first(status, 0);
     status = status ? status : find_coding(derived, table, work);
     em_release(&work);

@@ -75,8 +75,7 @@ static em_status add(const reading *r, sum *to, const em_term *term)
         return EM_OK;
     if (to->n >= EM_MOST_TERMS)
         return em_reading_fail(r, "fewer terms");
-    em_status status =
-        em_array_reserve(&to->term, &to->capacity, to->n, to->n + 1, sizeof *to->term);
+    em_status status = em_reserve(&to->term, &to->capacity, to->n, to->n + 1);
     if (!status)
         to->term[to->n++] = *term;
     return status;

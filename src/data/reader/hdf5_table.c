@@ -138,7 +138,7 @@ static em_status read_sparse(em_rows_source *s, int64_t *count)
         sound++;
     const int64_t n = status ? 0 : s->start[sound] - s->start[0];
     if (!status)
-        status = em_array_reserve(&s->column, &s->column_capacity, 0, n, sizeof *s->column);
+        status = em_reserve(&s->column, &s->column_capacity, 0, n);
     status = status ? status : em_allocate_doubles(n, &value);
     if (!status)
         status = em_numbers_read(s->numbers, EM_NUMBERS_COLUMN, s->start[0], n, s->column);
@@ -219,11 +219,11 @@ static em_status prepare(em_rows_source *s)
     if (!status && s->form.n_entry >= 0)
         status = em_table_make_sparse(table);
     if (!status && s->form.labelled)
-        status = em_array_reserve(&table->response, &table->response_capacity, table->n_row,
-                                  table->n_row + n + 1, sizeof *table->response);
+        status = em_reserve(&table->response, &table->response_capacity, table->n_row,
+                            table->n_row + n + 1);
     if (!status && s->form.n_entry < 0)
-        status = em_array_reserve(&table->value, &table->value_capacity, table->n_value,
-                                  table->n_value + n * table->n_column, sizeof *table->value);
+        status = em_reserve(&table->value, &table->value_capacity, table->n_value,
+                            table->n_value + n * table->n_column);
     return status;
 }
 

@@ -132,8 +132,7 @@ em_status em_lines_open_blocks(const char *path, em_lines **out)
 
 em_status em_lines_block(em_lines *lines, int64_t length, int64_t number, char **room)
 {
-    em_status status =
-        em_array_reserve(&lines->buffer, &lines->capacity, 0, length + 1, sizeof *lines->buffer);
+    em_status status = em_reserve(&lines->buffer, &lines->capacity, 0, length + 1);
 
     lines->begin = lines->end = 0;
     if (status)

@@ -96,11 +96,11 @@ static em_status receive_block(route *r, int rank, int64_t count, em_row_block *
     if (t->column) {
         em_receive(rank, (count + 1) * (int64_t)sizeof *r->start, r->start);
         n = r->start[count] - r->start[0];
-        status = em_array_reserve(&r->column, &r->column_capacity, 0, n, sizeof *r->column);
+        status = em_reserve(&r->column, &r->column_capacity, 0, n);
         em_receive(rank, n * (int64_t)sizeof *r->column, status ? NULL : r->column);
     }
     if (!status)
-        status = em_array_reserve(&r->value, &r->value_capacity, 0, n, sizeof *r->value);
+        status = em_reserve(&r->value, &r->value_capacity, 0, n);
     em_receive(rank, n * (int64_t)sizeof *r->value, status ? NULL : r->value);
     if (t->response)
         em_receive(rank, count * (int64_t)sizeof *r->response, r->response);
@@ -220,12 +220,10 @@ static em_status append(void *untyped, const em_row_block *piece)
     em_table *t = untyped;
     const int64_t n =
         piece->start ? piece->start[piece->count] - piece->start[0] : piece->count * t->n_column;
-    em_status status = em_array_reserve(&t->value, &t->value_capacity, t->n_value, t->n_value + n,
-                                        sizeof *t->value);
+    em_status status = em_reserve(&t->value, &t->value_capacity, t->n_value, t->n_value + n);
 
     if (!status && piece->start)
-        status = em_array_reserve(&t->column, &t->column_capacity, t->n_value, t->n_value + n,
-                                  sizeof *t->column);
+        status = em_reserve(&t->column, &t->column_capacity, t->n_value, t->n_value + n);
     if (status)
         return status;
     if (n > 0)
@@ -253,17 +251,13 @@ static em_status reserve_rows(const em_table *table, int64_t count, em_table *he
     em_status status = EM_OK;
 
     if (table->column)
-        status = em_array_reserve(&held->start, &held->start_capacity, 0, count + 1,
-                                  sizeof *held->start);
+        status = em_reserve(&held->start, &held->start_capacity, 0, count + 1);
     if (!status && table->column)
-        status =
-            em_array_reserve(&held->column, &held->column_capacity, 0, 1, sizeof *held->column);
+        status = em_reserve(&held->column, &held->column_capacity, 0, 1);
     if (!status && !table->column)
-        status = em_array_reserve(&held->value, &held->value_capacity, 0, count * table->n_column,
-                                  sizeof *held->value);
+        status = em_reserve(&held->value, &held->value_capacity, 0, count * table->n_column);
     if (!status && table->response)
-        status = em_array_reserve(&held->response, &held->response_capacity, 0, count,
-                                  sizeof *held->response);
+        status = em_reserve(&held->response, &held->response_capacity, 0, count);
     return em_agree_first(status, 0);
 }
 

@@ -22,24 +22,20 @@ em_status em_table_create(const char *path, em_table **out)
 
 em_status em_table_make_sparse(em_table *table)
 {
-    em_status status =
-        em_array_reserve(&table->column, &table->column_capacity, 0, 1, sizeof *table->column);
+    em_status status = em_reserve(&table->column, &table->column_capacity, 0, 1);
 
-    return status ? status
-                  : em_array_reserve(&table->start, &table->start_capacity, 0, 2,
-                                     sizeof *table->start);
+    return status ? status : em_reserve(&table->start, &table->start_capacity, 0, 2);
 }
 
 em_status em_table_make_labelled(em_table *table)
 {
-    return em_array_reserve(&table->response, &table->response_capacity, 0, 1,
-                            sizeof *table->response);
+    return em_reserve(&table->response, &table->response_capacity, 0, 1);
 }
 
 em_status em_table_begin_run(em_table *table, int64_t order)
 {
-    em_status status = em_array_reserve(&table->run, &table->run_capacity, table->n_run,
-                                        table->n_run + 1, sizeof *table->run);
+    em_status status =
+        em_reserve(&table->run, &table->run_capacity, table->n_run, table->n_run + 1);
 
     if (!status)
         table->run[table->n_run++] =
@@ -49,8 +45,8 @@ em_status em_table_begin_run(em_table *table, int64_t order)
 
 em_status em_table_push(em_table *table, double value)
 {
-    em_status status = em_array_reserve(&table->value, &table->value_capacity, table->n_value,
-                                        table->n_value + 1, sizeof *table->value);
+    em_status status =
+        em_reserve(&table->value, &table->value_capacity, table->n_value, table->n_value + 1);
 
     if (!status)
         table->value[table->n_value++] = value;
@@ -59,8 +55,8 @@ em_status em_table_push(em_table *table, double value)
 
 em_status em_table_push_sparse(em_table *table, int32_t column, double value)
 {
-    em_status status = em_array_reserve(&table->column, &table->column_capacity, table->n_value,
-                                        table->n_value + 1, sizeof *table->column);
+    em_status status =
+        em_reserve(&table->column, &table->column_capacity, table->n_value, table->n_value + 1);
 
     if (status)
         return status;
@@ -75,14 +71,13 @@ static em_status end_rows(em_table *table, int64_t line, int64_t count)
     em_status status = EM_OK;
 
     if (em_table_line_of(table, n) != line) {
-        status = em_array_reserve(&table->line, &table->break_capacity, table->n_break,
-                                  table->n_break + 1, sizeof *table->line);
+        status =
+            em_reserve(&table->line, &table->break_capacity, table->n_break, table->n_break + 1);
         if (!status)
             table->line[table->n_break++] = (em_break){n, line};
     }
     if (!status && table->column)
-        status = em_array_reserve(&table->start, &table->start_capacity, n + 1, n + 2,
-                                  sizeof *table->start);
+        status = em_reserve(&table->start, &table->start_capacity, n + 1, n + 2);
     if (status)
         return status;
     if (table->column)
@@ -100,8 +95,7 @@ em_status em_table_end_row(em_table *table, int64_t line)
 em_status em_table_end_row_labelled(em_table *table, int64_t line, double label)
 {
     const int64_t n = table->n_row;
-    em_status status = em_array_reserve(&table->response, &table->response_capacity, n, n + 1,
-                                        sizeof *table->response);
+    em_status status = em_reserve(&table->response, &table->response_capacity, n, n + 1);
 
     if (status)
         return status;

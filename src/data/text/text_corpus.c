@@ -409,8 +409,7 @@ static em_status keep(const pass *p, texts *to, const char *what, const char *te
                        "%s: found a %s of %zu bytes of document %lld, expected at most %d",
                        p->corpus->options->documents.path, what, strlen(text),
                        (long long)p->document + 1, EM_WIDEST_NAME);
-    em_status status =
-        em_array_reserve(&to->text, &to->capacity, to->n, to->n + 1, sizeof *to->text);
+    em_status status = em_reserve(&to->text, &to->capacity, to->n, to->n + 1);
 
     status = status ? status : em_text_printable(text ? text : "", &to->text[to->n]);
     to->n += !status;

@@ -52,8 +52,7 @@ static em_status append(em_vocabulary *v, const char *text, size_t length)
     if (v->n_word == MOST_WORDS)
         return em_fail(EM_EDATA, "found %d or more different words, expected at most %d",
                        MOST_WORDS + 1, MOST_WORDS);
-    em_status status =
-        em_array_reserve(&v->word, &v->word_capacity, v->n_word, v->n_word + 1, sizeof *v->word);
+    em_status status = em_reserve(&v->word, &v->word_capacity, v->n_word, v->n_word + 1);
     status = status ? status : em_array_reserve(&v->text, &v->text_capacity, v->text_used, end, 1);
     if (status)
         return status;
