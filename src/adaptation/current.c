@@ -102,11 +102,10 @@ static void append_map(const em_noncentring *map, size_t bytes, char *out)
     const int64_t n = em_noncentring_count(map), n_tail = map->n_child - n;
 
     if (n > 0)
-        em_append(bytes, out, "; %lld %s non-centred", (long long)n,
-                  n == 1 ? "parameter" : "parameters");
+        em_append(bytes, out, "; %lld parameter%s non-centred", (long long)n, em_plural(n));
     if (n_tail > 0)
-        em_append(bytes, out, "; %lld %s with a long tail", (long long)n_tail,
-                  n_tail == 1 ? "parameter" : "parameters");
+        em_append(bytes, out, "; %lld parameter%s with a long tail", (long long)n_tail,
+                  em_plural(n_tail));
 }
 
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
@@ -134,9 +133,9 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
     if (adapt->noncentred)
         append_map(&adapt->noncentred->map, bytes, out);
     if (phase->n_reinitialised > 0)
-        em_append(bytes, out, "; %lld %s took the position of another, the last at iteration %lld",
-                  (long long)phase->n_reinitialised,
-                  phase->n_reinitialised == 1 ? "chain" : "chains",
+        em_append(bytes, out,
+                  "; %lld chain%s took the position of another, the last at iteration %lld",
+                  (long long)phase->n_reinitialised, em_plural(phase->n_reinitialised),
                   (long long)phase->last_reinitialised);
 }
 

@@ -7,16 +7,6 @@
 
 #include <string.h>
 
-int64_t em_copy_group(const em_tempering *t, int64_t number)
-{
-    return em_partition_of(t->n_ladder * t->ladder.n_rung, em_grid_n_group(t->copies), number);
-}
-
-int64_t em_ladder_group(const em_tempering *t, int64_t ladder)
-{
-    return em_partition_of(t->n_ladder, em_grid_n_group(t->task.grid), ladder);
-}
-
 void em_copies_destroy(em_tempering *t)
 {
     if (t->of_parameters)
@@ -74,11 +64,6 @@ em_status em_copies_create(em_tempering *t)
     return status;
 }
 
-double *em_copy_reference(const em_tempering *t, int64_t c, int leg)
-{
-    return t->of_reference + (c * EM_MOST_LEGS + leg) * t->stride;
-}
-
 em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg)
 {
     return t->reference[leg]->evaluate(t->reference[leg], t->block->chain[c],
@@ -116,11 +101,6 @@ em_mass_form em_tempering_form(const em_tempering *t)
     if (t->most_rank > 0)
         return (em_mass_form){.ops = &em_mass_low_rank, .dim = t->dim, .most_rank = t->most_rank};
     return em_mass_plain_form(t->structure, t->dim);
-}
-
-const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
-{
-    return t->without_gradient ? &em_variance : &em_fisher;
 }
 
 /* precision += weight W^-1, for an array of the structure. `scratch` is as large as the array. */

@@ -16,16 +16,6 @@ em_ladder em_ladder_create(int64_t n_leg, int64_t n)
     return out;
 }
 
-int em_ladder_leg(const em_ladder *ladder, int64_t rung)
-{
-    return rung <= ladder->target ? EM_LEG_A : EM_LEG_B;
-}
-
-int em_ladder_leg_of_pair(const em_ladder *ladder, int64_t k)
-{
-    return k < ladder->target ? EM_LEG_A : EM_LEG_B;
-}
-
 /* The pairs of neighbouring rungs of a leg: *first .. *end - 1. */
 static void pairs_of(const em_ladder *ladder, int leg, int64_t *first, int64_t *end)
 {

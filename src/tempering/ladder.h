@@ -23,10 +23,16 @@ typedef struct em_ladder {
 em_ladder em_ladder_create(int64_t n_leg, int64_t n);
 
 /* The leg of a rung; the target is of leg A. */
-int em_ladder_leg(const em_ladder *ladder, int64_t rung);
+static inline int em_ladder_leg(const em_ladder *ladder, int64_t rung)
+{
+    return rung <= ladder->target ? EM_LEG_A : EM_LEG_B;
+}
 
 /* The leg whose reference the swap of rungs k and k + 1 uses. */
-int em_ladder_leg_of_pair(const em_ladder *ladder, int64_t k);
+static inline int em_ladder_leg_of_pair(const em_ladder *ladder, int64_t k)
+{
+    return k < ladder->target ? EM_LEG_A : EM_LEG_B;
+}
 
 /* The sum of the rejection rates of a leg's pairs, rejection [n_rung - 1]: its communication
  * barrier. */

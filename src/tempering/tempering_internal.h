@@ -142,8 +142,15 @@ void em_copy_kernels_destroy(em_tempering *t);
 em_status em_copy_move(em_tempering *t, int64_t c, int64_t iteration);
 
 /* The group of ranks that has a copy, and the one that records a ladder. Local. */
-int64_t em_copy_group(const em_tempering *t, int64_t number);
-int64_t em_ladder_group(const em_tempering *t, int64_t ladder);
+static inline int64_t em_copy_group(const em_tempering *t, int64_t number)
+{
+    return em_partition_of(t->n_ladder * t->ladder.n_rung, em_grid_n_group(t->copies), number);
+}
+
+static inline int64_t em_ladder_group(const em_tempering *t, int64_t ladder)
+{
+    return em_partition_of(t->n_ladder, em_grid_n_group(t->task.grid), ladder);
+}
 
 /* Allocates the copies of the current ladder, in place of former ones. Collective. Errors:
  * EM_EMEMORY, agreed. */
@@ -153,7 +160,12 @@ void em_copies_destroy(em_tempering *t); /* Collective. */
 /* Evaluates and stores log r of a leg and its gradient [stride] at the position of copy c. Local.
  */
 em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg);
-double *em_copy_reference(const em_tempering *t, int64_t c, int leg); /* that gradient. Local. */
+
+/* That gradient. Local. */
+static inline double *em_copy_reference(const em_tempering *t, int64_t c, int leg)
+{
+    return t->of_reference + (c * EM_MOST_LEGS + leg) * t->stride;
+}
 
 /* em_copy_compose: computes the tempered density and its gradient of copy c on its rung, from the
  * stored log r and gradient of its leg. em_copy_evaluate_and_compose: the same after
@@ -214,7 +226,10 @@ em_mass_form em_tempering_form(const em_tempering *t);
 
 /* The estimator of the masses: from draws and gradients, or from draws alone if no kernel computes
  * gradients. Local. */
-const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
+static inline const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
+{
+    return t->without_gradient ? &em_variance : &em_fisher;
+}
 
 /* The ratio of the standard deviations of the learned reference to those of the draws. */
 #define EM_INFLATION 1.2

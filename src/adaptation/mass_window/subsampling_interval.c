@@ -6,11 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-int64_t em_subsampling_interval_size(int64_t dim)
-{
-    return 1 + 3 * dim;
-}
-
 void em_subsampling_interval_observe(int64_t dim, const double *momentum, const double *velocity,
                                      double *accumulator)
 {

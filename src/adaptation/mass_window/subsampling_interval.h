@@ -14,7 +14,11 @@
 #include <stdbool.h>
 
 /* Accumulators of one chain: count, sum p, sum Wp, sum (Wp)^2. */
-int64_t em_subsampling_interval_size(int64_t dim);
+static inline int64_t em_subsampling_interval_size(int64_t dim)
+{
+    return 1 + 3 * dim;
+}
+
 void em_subsampling_interval_observe(int64_t dim, const double *momentum, const double *velocity,
                                      double *accumulator);
 

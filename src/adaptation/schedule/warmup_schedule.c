@@ -51,11 +51,6 @@ int64_t em_warmup_next_window(const em_warmup_plan *plan, int64_t n)
     return plan->initial - next < (next - n) / 2 ? plan->initial : em_least(next, plan->initial);
 }
 
-int64_t em_warmup_window_begin(int64_t n)
-{
-    return n < 4 ? 0 : n / 2;
-}
-
 bool em_warmup_splits_window(const em_warmup_plan *plan, int64_t n)
 {
     for (int64_t end = 0; end < plan->initial && em_warmup_window_begin(end) <= n;) {

@@ -83,7 +83,10 @@ int64_t em_warmup_next_window(const em_warmup_plan *plan, int64_t n);
 
 /* The estimate at the end of a window, after n iterations, uses iterations
  * em_warmup_window_begin(n) .. n - 1. */
-int64_t em_warmup_window_begin(int64_t n);
+static inline int64_t em_warmup_window_begin(int64_t n)
+{
+    return n < 4 ? 0 : n / 2;
+}
 
 /* Whether the estimate of some later window begins with iteration n. */
 bool em_warmup_splits_window(const em_warmup_plan *plan, int64_t n);

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-int64_t em_lag_size(int64_t dim)
-{
-    return 1 + 5 * dim;
-}
-
 void em_lag_observe(int64_t dim, const double *x, double n_steps, int64_t iteration, double *sums)
 {
     double *sum = sums + 1, *square = sum + dim, *product = square + dim;
