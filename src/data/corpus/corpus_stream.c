@@ -269,6 +269,5 @@ void em_corpus_stream_close(em_corpus_stream **out)
         return;
     em_rows_source_close(&s->source);
     em_table_destroy(&s->batch);
-    em_release_all(&s->count, &s->start);
-    em_release(out);
+    em_release_all(&s->count, &s->start, out);
 }

@@ -90,10 +90,9 @@ void em_coding_destroy(em_coding **out)
         return;
     for (int64_t j = 0; coding->factor && j < coding->n; j++)
         em_release(&coding->factor[j].level);
-    em_release_all(&coding->factor, &coding->is_factor, &coding->term);
     for (int64_t k = 0; k < coding->n_derived; k++)
         em_derived_release(&coding->derived[k]);
-    em_release_all(&coding->derived, out);
+    em_release_all(&coding->factor, &coding->is_factor, &coding->term, &coding->derived, out);
 }
 
 /* ---------------------------------------------------------------- columns */

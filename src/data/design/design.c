@@ -431,16 +431,11 @@ void em_design_destroy(em_design **out)
     if (!design)
         return;
     em_release_texts(design->n_column, &design->name);
-    em_release_all(&design->centre, &design->scale);
-    em_node_array_release(&design->response);
-    em_node_array_release(&design->offset);
-    em_node_array_release(&design->weight);
-    em_node_array_release(&design->shift);
-    em_node_array_release(&design->dense.tile);
-    em_node_array_release(&design->row);
-    em_node_array_release(&design->start);
-    em_node_array_release(&design->column);
-    em_node_array_release(&design->value);
+    void *const shared[] = {&design->response, &design->offset,     &design->weight,
+                            &design->shift,    &design->dense.tile, &design->row,
+                            &design->start,    &design->column,     &design->value};
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        em_node_array_release(shared[i]);
     em_node_array_destroy(&design->node_array);
-    em_release(out);
+    em_release_all(&design->centre, &design->scale, out);
 }

@@ -360,8 +360,7 @@ em_status em_formula_parse(const char *text, const em_formula_columns *columns, 
 
 void em_formula_release(em_formula *formula)
 {
-    em_release_all(&formula->term, &formula->is_factor);
     for (int64_t k = 0; k < formula->n_derived; k++)
         em_derived_release(&formula->derived[k]);
-    em_release(&formula->derived);
+    em_release_all(&formula->term, &formula->is_factor, &formula->derived);
 }

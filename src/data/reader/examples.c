@@ -417,8 +417,7 @@ void em_examples_destroy(em_examples **examples)
     em_node_array_release(&e->label);
     em_node_array_destroy(&e->node_array);
     em_data_destroy(&e->table);
-    em_release_all(&e->column, &e->path);
-    em_release(examples);
+    em_release_all(&e->column, &e->path, examples);
 }
 
 double em_examples_response(const em_examples *e, int64_t i)

@@ -22,13 +22,11 @@ void em_table_destroy(em_table **out)
     em_release_texts(table->n_column, &table->name);
     for (int64_t i = 0; table->text && i < table->n_column; i++)
         em_levels_release(&table->text[i]);
-    em_release_all(&table->text, &table->factor);
     em_levels_release(&table->label);
-    em_release_all(&table->path, &table->run, &table->line, &table->response);
     for (int k = 0; k < EM_N_BESIDE; k++)
         em_release(&table->beside[k]);
-    em_release_all(&table->start, &table->column, &table->value);
-    em_release(out);
+    em_release_all(&table->text, &table->factor, &table->path, &table->run, &table->line,
+                   &table->response, &table->start, &table->column, &table->value, out);
 }
 
 int64_t em_table_line_of(const em_table *table, int64_t held)

@@ -497,6 +497,5 @@ void em_documents_close(em_documents **out)
     json_decref(d->object);
     if (d->folder)
         fts_close(d->folder);
-    em_release_all(&d->field, &d->row, &d->content, &d->foreign);
-    em_release(out);
+    em_release_all(&d->field, &d->row, &d->content, &d->foreign, out);
 }

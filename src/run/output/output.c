@@ -347,6 +347,7 @@ static em_status put_volatile(const em_output *output, double seconds)
 
 static em_status put_verdict(em_writer *writer, const em_report *report)
 {
+    const em_failed_evaluations *failed = &report->failed_evaluations;
     em_status status = em_writer_put_text(writer, "verdict", report->verdict);
 
     if (!status && report->ended_by)
@@ -366,13 +367,11 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
     status = status ? status : em_writer_put_int(writer, "redrawn_starts", report->redrawn_starts);
     if (!status && !isnan(report->mode_search_log_mass))
         status = em_writer_put_real(writer, "mode_search_log_mass", report->mode_search_log_mass);
-    if (!status && report->failed_evaluations.list)
-        status = em_writer_put_int(writer, "n_evaluations", report->failed_evaluations.total);
-    if (!status && report->failed_evaluations.list)
-        status =
-            em_writer_put_int(writer, "n_failed_evaluations", report->failed_evaluations.count);
-    if (!status && report->failed_evaluations.list)
-        status = em_writer_put_text(writer, "failed_evaluations", report->failed_evaluations.list);
+    if (!status && failed->list) {
+        status = em_writer_put_int(writer, "n_evaluations", failed->total);
+        status = status ? status : em_writer_put_int(writer, "n_failed_evaluations", failed->count);
+        status = status ? status : em_writer_put_text(writer, "failed_evaluations", failed->list);
+    }
     return status ? status : em_writer_put_int(writer, "failed_reports", report->unreported);
 }
 
