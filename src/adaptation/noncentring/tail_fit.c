@@ -41,6 +41,17 @@ static double quantile(const tail_draws *of, double p)
     return of->sorted[(int64_t)(p * (double)(of->n - 1) + 0.5)];
 }
 
+/* -1: the left one of the distances from the median to the quantiles of 5 and 95 % is clearly the
+ * longer one; 1: the right one; 0: neither. Of log gamma variates of shape 1/2 it is 1.9 times as
+ * long, and of those of shape 1, of which a row gains too little, 1.6 times. */
+static int side_of_tail(const tail_draws *of)
+{
+    const double clearly = 1.5, median = quantile(of, 0.5), left = median - quantile(of, 0.05),
+                 right = quantile(of, 0.95) - median;
+
+    return left > clearly * right ? -1 : right > clearly * left;
+}
+
 /*
  * The row by three quantiles: the median, that of 95 % on the side without the tail, and that of
  * `far` in the tail. T is linear in a, so the distances of the two from the median are
@@ -59,7 +70,7 @@ static bool fit(const tail_draws *of, double far, em_noncentring_row *row)
     const double l_by = -em_tail_map(1, of_far, &unused, &unused) - l,
                  r_by = em_tail_map(1, of_end, &unused, &unused) - r;
     const double median = quantile(of, 0.5);
-    const bool is_left = median - quantile(of, 1 - end) > quantile(of, end) - median;
+    const bool is_left = side_of_tail(of) < 0;
     const double tail = fabs(quantile(of, is_left ? far : 1 - far) - median),
                  other = fabs(quantile(of, is_left ? end : 1 - end) - median);
     const double bent = fmin((r * tail - l * other) / (r * l_by - r_by * l), other * 2 / 3 / r_by);
@@ -99,7 +110,7 @@ static double find_row(const tail_draws *of, em_noncentring_row *row)
     double most = least_gain + by_chance / (double)of->n;
 
     row->level = 0;
-    for (size_t k = 0; k < sizeof far / sizeof *far; k++) {
+    for (size_t k = 0; side_of_tail(of) != 0 && k < sizeof far / sizeof *far; k++) {
         em_noncentring_row tried;
         const double gain = fit(of, far[k], &tried) ? find_gain(of, &tried) : 0;
         if (gain > most) {
