@@ -53,8 +53,8 @@ static double even(uint64_t n, uint64_t base)
     return sum;
 }
 
-/* Draws a displacement from the chain, in standard deviations, as a point has it. */
-static void displace(search_law *at, int64_t number, uint64_t attempt, double *by)
+/* Draws the displacement of a point from the chain, in standard deviations. */
+static void draw_displacement(search_law *at, int64_t number, uint64_t attempt, double *by)
 {
     const em_block *block = at->engine->block;
     const int64_t dim = block->dim, c = number - block->chain[0];
@@ -92,7 +92,8 @@ static int64_t leave_out(const search_law *at, double share, const double *gradi
     return n;
 }
 
-static void place(const search_law *at, const double *chain, double share, double *theta)
+/* The position displaced from that of the chain by a share of the displacement. */
+static void displace(const search_law *at, const double *chain, double share, double *theta)
 {
     for (int64_t i = 0; i < at->engine->block->dim; i++)
         theta[i] = chain[i] + share * at->by[i] * sqrt(at->scale[i]);
@@ -113,9 +114,9 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     const double *chain = block->theta + c * block->stride;
     double share = 1, log_density = NAN;
 
-    displace(at, number, attempt, at->by);
+    draw_displacement(at, number, attempt, at->by);
     for (int n = 0; at->evaluates && n < MOST_EVALUATED; n++) {
-        place(at, chain, share, theta);
+        displace(at, chain, share, theta);
         const em_status status = em_evaluate_point(at->engine->posterior, number, block->dim, theta,
                                                    at->gradient, &log_density);
         if (status)
@@ -128,7 +129,7 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
         else
             break;
     }
-    place(at, chain, 1, theta);
+    displace(at, chain, 1, theta);
     return EM_OK;
 }
 
