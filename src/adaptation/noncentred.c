@@ -91,10 +91,11 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
     *is_other = false;
     if (!status)
         status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior);
-    if (!status && em_world_rank() == 0)
+    if (!status && em_world_rank() == 0) {
         status = em_noncentring_search(adapt->dim, &samples, own->prior, own->found, &n_child);
-    if (!status && em_world_rank() == 0)
-        status = em_tail_fit(adapt->dim, &samples, own->map.n_child > was, own->found);
+        status =
+            status ? status : em_tail_fit(adapt->dim, &samples, own->map.n_child > was, own->found);
+    }
     em_release(&samples.row);
     status = em_agree(status);
     if (status)

@@ -23,6 +23,7 @@ typedef struct tail_draws {
     double *x, *g;    /* [n] draws of a parameter, and the derivatives by it */
     double *z, *by_z; /* [n] the same in the coordinates of a row */
     double *sorted;   /* [n] */
+    double log_variance_x, log_variance_g;
 } tail_draws;
 
 static double log_variance(int64_t n, const double *x)
@@ -83,22 +84,28 @@ static bool fit(const tail_draws *of, double far, em_noncentring_row *row)
     return other > 0 && bent > 0;
 }
 
-/* Writes the draws and their derivatives in the coordinates of the row to of->z and of->by_z.
- * Returns the gain in log likelihood of a draw over the normal law with the moments of the draws.
- */
-static double find_gain(const tail_draws *of, const em_noncentring_row *row)
+/* What a row brings. */
+typedef struct improvement {
+    double
+        gain; /* in log likelihood of a draw, over the normal law with the moments of the draws */
+    double fall; /* of log(variance of the draws times variance of their derivatives) */
+} improvement;
+
+static improvement evaluate(const tail_draws *of, const em_noncentring_row *row)
 {
-    double gain = 0.5 * log_variance(of->n, of->x) + 0.5;
+    improvement out = {.gain = 0.5 * of->log_variance_x + 0.5};
 
     for (int64_t r = 0; r < of->n; r++) {
         double slope, by;
         const double z = em_tail_map_inverse(row->degree, (of->x[r] - row->shift) / row->width);
         em_tail_map(row->degree, z, &slope, &by);
-        gain -= (0.5 * z * z + log(row->width * slope)) / (double)of->n;
+        out.gain -= (0.5 * z * z + log(row->width * slope)) / (double)of->n;
         of->z[r] = z;
         of->by_z[r] = of->g[r] * row->width * slope + by;
     }
-    return gain;
+    out.fall = of->log_variance_x + of->log_variance_g - log_variance(of->n, of->z) -
+               log_variance(of->n, of->by_z);
+    return out;
 }
 
 /* Finds the row with the largest gain, which it returns: 0 if the row does not make the draws and
@@ -107,26 +114,22 @@ static double find_gain(const tail_draws *of, const em_noncentring_row *row)
 static double find_row(const tail_draws *of, em_noncentring_row *row)
 {
     static const double far[] = {0.02, 0.05, 0.1};
-    double most = least_gain + by_chance / (double)of->n;
+    improvement best = {.gain = least_gain + by_chance / (double)of->n};
 
     row->level = 0;
     for (size_t k = 0; side_of_tail(of) != 0 && k < sizeof far / sizeof *far; k++) {
         em_noncentring_row tried;
-        const double gain = fit(of, far[k], &tried) ? find_gain(of, &tried) : 0;
-        if (gain > most) {
-            most = gain;
+        if (!fit(of, far[k], &tried))
+            continue;
+        const improvement now = evaluate(of, &tried);
+        if (now.gain > best.gain) {
+            best = now;
             *row = tried;
         }
     }
-    if (row->level > 0)
-        find_gain(of, row);
-    if (row->level == 0 || log_variance(of->n, of->x) + log_variance(of->n, of->g) -
-                                   log_variance(of->n, of->z) - log_variance(of->n, of->by_z) <
-                               least_fall) {
+    if (best.fall < least_fall)
         row->level = 0;
-        return 0;
-    }
-    return most;
+    return row->level > 0 ? best.gain : 0;
 }
 
 /* Adds the rows that were found to a map. */
@@ -170,6 +173,8 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
         of.g = panel + (dim + i) * n;
         memcpy(of.sorted, of.x, (size_t)n * sizeof *of.sorted);
         em_sort_numbers(n, of.sorted);
+        of.log_variance_x = log_variance(n, of.x);
+        of.log_variance_g = log_variance(n, of.g);
         most = fmax(most, find_row(&of, &found[i]));
         found[i].scale = (double)i;
     }

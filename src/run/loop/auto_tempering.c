@@ -31,8 +31,7 @@ typedef struct handover {
 static em_status take_chains(em_engine *engine, handover *h)
 {
     const int64_t stride = engine->block->stride, dim = engine->model->dim;
-    const em_noncentring *map =
-        engine->n_kernel == 1 ? em_adapt_noncentring(engine->kernel[0].adapt) : NULL;
+    const em_noncentring *map = em_kernels_map(engine);
     bool known = false;
     em_status status = em_allocate_all(EM_ARRAY(h->theta, em_grid_n_chain(engine->grid) * stride),
                                        EM_ARRAY(h->mean, dim), EM_ARRAY(h->variance, dim),

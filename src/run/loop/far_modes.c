@@ -133,16 +133,10 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return EM_OK;
 }
 
-/* The map of one kernel; NULL: it moves in the model's coordinates. */
-static const em_noncentring *coordinates(const em_engine *engine)
-{
-    return engine->n_kernel == 1 ? em_adapt_noncentring(engine->kernel[0].adapt) : NULL;
-}
-
 /* About the variances [stride] of the parameters, from the mass. Collective. Errors: EM_EMEMORY. */
 static em_status find_variances(const em_engine *engine, double *variance)
 {
-    const em_noncentring *map = coordinates(engine);
+    const em_noncentring *map = em_kernels_map(engine);
     const em_status status = em_kernels_inverse_mass(engine, variance);
 
     if (!status && map)
@@ -200,7 +194,7 @@ em_status em_search_steep_points(em_engine *engine, em_mode_findings *found)
     status = status ? status : find_variances(engine, scale);
     if (!status)
         status = em_mode_search_from_steep(engine->mode_search, engine->posterior,
-                                           coordinates(engine), block, scale, found);
+                                           em_kernels_map(engine), block, scale, found);
     em_release(&scale);
     return status;
 }

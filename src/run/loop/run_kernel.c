@@ -265,6 +265,11 @@ static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
     return status;
 }
 
+const em_noncentring *em_kernels_map(const em_engine *engine)
+{
+    return engine->n_kernel == 1 ? em_adapt_noncentring(engine->kernel[0].adapt) : NULL;
+}
+
 em_status em_kernels_inverse_mass(const em_engine *engine, double *diagonal)
 {
     em_status status = EM_OK;
@@ -363,7 +368,7 @@ static em_steep_points *steep_points(em_engine *engine)
 {
     if (!engine->mode_search || engine->n_kernel != 1 || engine->tempering)
         return NULL;
-    const em_noncentring *map = em_adapt_noncentring(engine->kernel[0].adapt);
+    const em_noncentring *map = em_kernels_map(engine);
     return !map || em_noncentring_count(map) == 0 ? em_mode_search_steep_points(engine->mode_search)
                                                   : NULL;
 }

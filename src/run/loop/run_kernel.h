@@ -39,6 +39,10 @@ em_status em_kernels_update(em_engine *engine, int64_t from, bool *ended);
 /* Passes the state of samplers and adaptation to a visitor. Collective. */
 em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor);
 
+/* The map to the coordinates in which one kernel moves; NULL: the model's, or there are several
+ * kernels. Local. */
+const em_noncentring *em_kernels_map(const em_engine *engine);
+
 /* Approximate variances of the posterior, diagonal [dim], equal on all ranks: the diagonals of the
  * inverse masses of the first chain, which are those of all chains if they share masses. They are 1
  * for a mass that is too large to be formed as a matrix. Collective. Errors, agreed: EM_EMEMORY,
