@@ -266,7 +266,7 @@ static inline bool em_is_noncentred(const em_adapt *adapt)
 /* Whether the scale of some parameter depends on another one in these coordinates. Local. */
 static inline bool em_has_noncentred_groups(const em_adapt *adapt)
 {
-    return adapt->noncentred && em_noncentring_count(&adapt->noncentred->map) > 0;
+    return adapt->noncentred && em_noncentring_count(&adapt->noncentred->map).scaled > 0;
 }
 
 /* Learns the map from the window's draws, before outlying chains are found and the mass is

@@ -96,16 +96,21 @@ static void append_trajectory(const em_trajectory *drawn, double step_size, size
               is_cut ? EM_MOST_STEPS_OF_TIME : needed, drawn->multistage ? "stages" : "steps");
 }
 
-/* "12 parameters non-centred; 6 parameters with a long tail". */
+/* "12 parameters non-centred; 1 parameter with a curved location; 6 parameters with a long tail".
+ */
 static void append_map(const em_noncentring *map, size_t bytes, char *out)
 {
-    const int64_t n = em_noncentring_count(map), n_tail = map->n_child - n;
+    const em_noncentring_counts n = em_noncentring_count(map);
 
-    if (n > 0)
-        em_append(bytes, out, "; %lld parameter%s non-centred", (long long)n, em_plural(n));
-    if (n_tail > 0)
-        em_append(bytes, out, "; %lld parameter%s with a long tail", (long long)n_tail,
-                  em_plural(n_tail));
+    if (n.scaled > 0)
+        em_append(bytes, out, "; %lld parameter%s non-centred", (long long)n.scaled,
+                  em_plural(n.scaled));
+    if (n.curved > 0)
+        em_append(bytes, out, "; %lld parameter%s with a curved location", (long long)n.curved,
+                  em_plural(n.curved));
+    if (n.tailed > 0)
+        em_append(bytes, out, "; %lld parameter%s with a long tail", (long long)n.tailed,
+                  em_plural(n.tailed));
 }
 
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)

@@ -46,6 +46,22 @@ static bool is_lower(const em_noncentring *map, const em_noncentring_row *row, d
     return x >= 0 && x < (double)map->dim && x == floor(x) && row[(int64_t)x].level < level;
 }
 
+static bool has_tail(const em_noncentring_row *row)
+{
+    return row->form == EM_SCALE_OF_TAIL;
+}
+
+static bool is_curved(const em_noncentring_row *row)
+{
+    return row->form == EM_SCALE_CONSTANT;
+}
+
+/* Whether a degree and the width of its h do not let a scale overflow. */
+static bool is_bounded(const em_noncentring_row *row, double degree, double width)
+{
+    return is_curved(row) || (width > 0 && fabs(degree) * 16 * width <= most_log_scale);
+}
+
 /* Whether the second log scale is one, or there is none. */
 static bool has_valid_second(const em_noncentring *map, const em_noncentring_row *row, int64_t i)
 {
@@ -53,27 +69,52 @@ static bool has_valid_second(const em_noncentring *map, const em_noncentring_row
 
     return r->second_degree == 0 ||
            (is_lower(map, row, r->second_scale, r->level) && isfinite(r->second_degree) &&
-            isfinite(r->second_origin) && r->second_width > 0 &&
-            fabs(r->second_degree) * 16 * r->second_width <= most_log_scale);
+            isfinite(r->second_origin) && is_bounded(r, r->second_degree, r->second_width));
 }
 
-static bool has_tail(const em_noncentring_row *row)
+em_noncentring_counts em_noncentring_count(const em_noncentring *map)
 {
-    return row->form == EM_SCALE_OF_TAIL;
-}
+    em_noncentring_counts n = {.scaled = map->n_child};
 
-int64_t em_noncentring_count(const em_noncentring *map)
-{
-    int64_t n = 0;
-
-    for (int64_t c = 0; c < map->n_child; c++)
-        n += !has_tail(&map->row[map->child[c]]);
+    for (int64_t c = 0; c < map->n_child; c++) {
+        n.curved += is_curved(&map->row[map->child[c]]);
+        n.tailed += has_tail(&map->row[map->child[c]]);
+    }
+    n.scaled -= n.curved + n.tailed;
     return n;
+}
+
+/* The level above those of what row i uses. */
+static double level_above(const em_noncentring_row *row, int64_t i)
+{
+    double level = row[(int64_t)row[i].scale].level;
+
+    if (row[i].second_degree != 0)
+        level = fmax(level, row[(int64_t)row[i].second_scale].level);
+    for (int j = 0; j < EM_MOST_LOCATIONS && row[i].location[j] >= 0; j++)
+        level = fmax(level, row[(int64_t)row[i].location[j]].level);
+    return level + 1;
+}
+
+void em_noncentring_set_levels(int64_t dim, em_noncentring_row *row)
+{
+    bool has_changed = true;
+
+    for (int64_t i = 0; i < dim; i++)
+        row[i].level = row[i].level > 0;
+    for (int64_t pass = 0; has_changed && pass <= dim; pass++) {
+        has_changed = false;
+        for (int64_t i = 0; i < dim; i++) {
+            const double level = row[i].level > 0 ? level_above(row, i) : 0;
+            has_changed |= level != row[i].level;
+            row[i].level = level;
+        }
+    }
 }
 
 static bool is_form(double form)
 {
-    return form >= EM_SCALE_EXP && form <= EM_SCALE_SOFTPLUS && form == floor(form);
+    return form >= EM_SCALE_EXP && form <= EM_SCALE_CONSTANT && form == floor(form);
 }
 
 static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, int64_t i)
@@ -90,9 +131,9 @@ static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, i
             return false;
     return r->level > 0 && r->level <= (double)map->dim && r->level == floor(r->level) &&
            is_lower(map, row, r->scale, r->level) && isfinite(r->degree) && isfinite(r->origin) &&
-           r->width > 0 && fabs(r->degree) * 16 * r->width <= most_log_scale &&
-           isfinite(r->shift) && r->information >= 0 && isfinite(r->information) &&
-           isfinite(r->centre) && is_form(r->form) && has_valid_second(map, row, i);
+           is_bounded(r, r->degree, r->width) && isfinite(r->shift) && r->information >= 0 &&
+           isfinite(r->information) && isfinite(r->centre) && is_form(r->form) &&
+           has_valid_second(map, row, i);
 }
 
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
@@ -175,14 +216,29 @@ static void find_prior_scale(const em_noncentring_row *row, const double *x, pri
     out->slope *= slope;
 }
 
+/* a t^2, and its derivative. */
+static double square(double degree, double t, double *slope)
+{
+    *slope = 2 * degree * t;
+    return degree * t * t;
+}
+
 static conditional conditional_of(const em_noncentring_row *row, const double *x,
                                   prior_scale *before)
 {
-    conditional out = {.location = row->shift, .prior = 1};
+    conditional out = {.location = row->shift, .scale = 1, .prior = 1};
 
-    find_prior_scale(row, x, before);
     for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
         out.location += row->coefficient[j] * x[(int64_t)row->location[j]];
+    if (is_curved(row)) {
+        out.location += square(row->degree, x[(int64_t)row->scale] - row->origin, &out.location_by);
+        if (row->second_degree != 0)
+            out.location +=
+                square(row->second_degree, x[(int64_t)row->second_scale] - row->second_origin,
+                       &out.location_by_second);
+        return out;
+    }
+    find_prior_scale(row, x, before);
     out.scale = before->scale;
     out.log_scale_by = before->slope;
     if (row->second_degree != 0)

@@ -30,6 +30,11 @@
  *
  * with T of math/tail_map.h, whose a is a_i, and the width d_i. Such a row depends on no other one.
  *
+ * The location of a parameter may be a quadratic function of one or two others, while its scale is
+ * constant (EM_SCALE_CONSTANT). The density then has the shape of a banana. The map straightens it:
+ *
+ *     x_i = m_i + sum_j b_ij x_j + a_i (x_k - s_i)^2 + a'_i (x_l - s'_i)^2 + z_i
+ *
  * h(t) equals t up to 12 widths from 0, and its size is at most 16 widths. So the scale of x_i does
  * not overflow where no draws have been. x_k, x_l and x_j are parameters of lower levels, so the
  * map is triangular: it has an inverse, and the log of its Jacobian determinant is the sum of log
@@ -48,7 +53,8 @@ typedef enum em_scale_form {
     EM_SCALE_ADDS_VARIANCES, /* e^x_k, in the opposite form */
     EM_SCALE_LOGISTIC,       /* 1 / (1 + e^-x_k): the scale has an upper bound, x_k is its logit */
     EM_SCALE_SOFTPLUS,       /* log(1 + e^x_k) */
-    EM_SCALE_OF_TAIL         /* not a log scale: x_i has one long tail, and k is i */
+    EM_SCALE_OF_TAIL,        /* not a log scale: x_i has one long tail, and k is i */
+    EM_SCALE_CONSTANT        /* not a log scale: the location depends on its square */
 } em_scale_form;
 
 /* The log F(x) of the scale of degree 1, and its derivative unless `slope` is NULL. Local. */
@@ -67,7 +73,7 @@ typedef struct em_noncentring_row {
     double information;                    /* q_i */
     double centre;                         /* c_i */
     double form;                           /* an em_scale_form */
-    double second_degree;                  /* a'_i; 0: there is no second log scale */
+    double second_degree;                  /* a'_i; 0: there is no x_l */
     double second_scale;                   /* l */
     double second_origin, second_width;    /* s'_i, and that of h */
 } em_noncentring_row;
@@ -82,13 +88,21 @@ typedef struct em_noncentring {
     int64_t *child;          /* [dim] of which n_child are set: those parameters, by level */
 } em_noncentring;
 
-/* Of the parameters with level > 0, the number of those whose scale depends on another one. Local.
- */
-int64_t em_noncentring_count(const em_noncentring *map);
+/* Of the parameters with level > 0, the numbers of those whose scale depends on another one, of
+ * those whose location is curved, and of those with a long tail. Local. */
+typedef struct em_noncentring_counts {
+    int64_t scaled, curved, tailed;
+} em_noncentring_counts;
+
+em_noncentring_counts em_noncentring_count(const em_noncentring *map);
 
 /* Turns variances [dim] of z into those of x, where a parameter has a long tail: approximately, by
  * the derivative at z = 1/2 on its side. Local. */
 void em_noncentring_tail_variances(const em_noncentring *map, double *variance);
+
+/* Sets the level of each row with a level > 0 to that above the rows it uses. Rows of tails have
+ * to be added afterwards. Local. */
+void em_noncentring_set_levels(int64_t dim, em_noncentring_row *row);
 
 /* The width for a log scale with this standard deviation. Local. */
 double em_noncentring_width(double degree, double sd);

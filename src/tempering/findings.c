@@ -146,7 +146,7 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
               found->draws.barrier[EM_LEG_A]);
     if (has_second_leg(found))
         em_append(bytes, text, " and %.1f", found->draws.barrier[EM_LEG_B]);
-    const int64_t n_noncentred = found->map ? em_noncentring_count(found->map) : 0;
+    const int64_t n_noncentred = found->map ? em_noncentring_count(found->map).scaled : 0;
     if (n_noncentred > 0)
         em_append(bytes, text, "; %lld parameter%s non-centred", (long long)n_noncentred,
                   em_plural(n_noncentred));

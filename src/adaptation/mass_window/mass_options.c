@@ -64,7 +64,8 @@ const em_field em_mass_fields[] = {
                "chain (hmc, nuts, walnuts)"),
     EM_CHOICE(em_mass_options, noncentring, .fallback = "auto", .choices = noncentrings,
               .doc = "auto: if warmup draws show that the scale of parameters depends on another "
-                     "parameter, or that a parameter has one long tail, hmc, nuts and walnuts use "
+                     "parameter, that a location is curved, or that a parameter has one long tail, "
+                     "hmc, nuts and walnuts use "
                      "coordinates in which draws are more nearly normal; off: never"),
     {0}};
 

@@ -1,5 +1,6 @@
 #include "adaptation/noncentring/noncentring_search.h"
 
+#include "adaptation/noncentring/curve_fit.h"
 #include "adaptation/noncentring/noncentring_fit.h"
 #include "adaptation/noncentring/proved_groups.h"
 #include "base/memory.h"
@@ -143,33 +144,12 @@ static int candidates(const em_group_search *s, int64_t *out)
     return n;
 }
 
-/* The level of a row above those of what it uses. */
-static double level_of(const em_noncentring_row *row, int64_t i)
-{
-    double level = row[(int64_t)row[i].scale].level;
-
-    if (row[i].second_degree != 0)
-        level = fmax(level, row[(int64_t)row[i].second_scale].level);
-    for (int j = 0; j < EM_MOST_LOCATIONS && row[i].location[j] >= 0; j++)
-        level = fmax(level, row[(int64_t)row[i].location[j]].level);
-    return level + 1;
-}
-
 /* Levels are above those of what a row uses. A row may use others of its own group. */
 static void set_levels(em_group_search *s)
 {
-    bool has_changed = true;
-
     for (int64_t i = 0; i < s->dim; i++)
         s->row[i].level = s->group_of[i] >= 0;
-    for (int64_t pass = 0; has_changed && pass <= s->dim; pass++) {
-        has_changed = false;
-        for (int64_t i = 0; i < s->dim; i++) {
-            const double level = s->group_of[i] >= 0 ? level_of(s->row, i) : 0;
-            has_changed |= level != s->row[i].level;
-            s->row[i].level = level;
-        }
-    }
+    em_noncentring_set_levels(s->dim, s->row);
 }
 
 /* Removes the last group. */
@@ -368,6 +348,23 @@ static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em
     return status;
 }
 
+/* Adds the parameters with a curved location as one group. */
+static em_status add_curves(em_group_search *s, em_group_fit *f)
+{
+    em_status status = em_curve_fit(s->dim, s->samples, s->row);
+
+    f->n = 0;
+    for (int64_t i = 0; i < s->dim; i++)
+        if (s->row[i].form == EM_SCALE_CONSTANT)
+            f->child[f->n++] = i;
+    if (status || f->n == 0)
+        return status;
+    f->scale = (int64_t)s->row[f->child[0]].scale;
+    add_group(s, f, s->row);
+    status = em_noncentring_set(&s->map, s->row);
+    return status ? status : em_find_departure(s, &s->nearest);
+}
+
 /* Adds groups one after the other, each time the one that gains most. */
 static em_status find_groups(em_group_search *s, em_group_fit *fit, double *gain)
 {
@@ -496,6 +493,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
     status = status ? status : em_find_departure(&s, &s.nearest);
     if (!status && prior)
         status = add_proved(&s, prior, &tried);
+    status = status ? status : add_curves(&s, &tried);
     status = status ? status : find_groups(&s, &tried, gain);
     if (!status && s.map.n_child > 0)
         status = refine_scales(&s);

@@ -369,8 +369,9 @@ static em_steep_points *steep_points(em_engine *engine)
     if (!engine->mode_search || engine->n_kernel != 1 || engine->tempering)
         return NULL;
     const em_noncentring *map = em_kernels_map(engine);
-    return !map || em_noncentring_count(map) == 0 ? em_mode_search_steep_points(engine->mode_search)
-                                                  : NULL;
+    return !map || em_noncentring_count(map).scaled == 0
+               ? em_mode_search_steep_points(engine->mode_search)
+               : NULL;
 }
 
 em_status em_kernels_step(em_engine *engine, int64_t iteration)

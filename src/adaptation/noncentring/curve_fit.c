@@ -1,0 +1,284 @@
+/* Parameters with a curved location: stepwise regression of their derivatives. */
+#include "adaptation/noncentring/curve_fit.h"
+
+#include "adaptation/noncentring/noncentring_fit.h"
+#include "adaptation/noncentring/scale_derivative.h"
+#include "base/memory.h"
+#include "math/order.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Draws that are used, because an identity needs few; and the parents that are tried. */
+enum { MOST_DRAWS = 100, MOST_PARENTS = EM_MOST_LOCATIONS };
+
+/* The largest unexplained share of a derivative that counts as rounding; the least share of the
+ * rest that a further parent has to explain. */
+static const double explained = 1e-6, least_by_parent = 0.02;
+
+/* The least part of the location that is not due to rounding, in conditional standard deviations of
+ * the parameter. */
+static const double negligible = 1e-4;
+
+/* The least standard deviation of a curved part of the location, in conditional standard deviations
+ * of the parameter. Below it a constant mass suits the density. */
+static const double least_bend = 0.3;
+
+typedef struct curve_search {
+    int64_t dim, n;
+    double *term;            /* [2 dim][n] draws less their medians, and the squares of these */
+    double *median, *spread; /* [dim] of the draws; spread: 0 for a constant one */
+    double *g;               /* [dim][n] derivatives in the coordinates of the map */
+    double *left;            /* [2 dim][n] parts of the terms orthogonal to those of a regression */
+    double *rest, *column;   /* [n]; rest: that of the derivative */
+    em_weighted_regression of;
+    em_noncentring map;
+    bool *is_open;    /* [dim] parameters that are to be tried */
+    bool *is_changed; /* [dim] parameters whose derivative a new row has changed */
+} curve_search;
+
+static double median_of(int64_t n, const double *x, double *work)
+{
+    memcpy(work, x, (size_t)n * sizeof *work);
+    em_sort_numbers(n, work);
+    return work[n / 2];
+}
+
+/* Writes the terms of parameter i. The spread is that of a normal law with the same quartiles. */
+static void take_terms(curve_search *s, const em_samples *samples, int64_t i)
+{
+    static const double spread_of_normal = 1.4826;
+    double *x = s->term + i * s->n, *square = s->term + (s->dim + i) * s->n;
+
+    for (int64_t r = 0; r < s->n; r++)
+        x[r] = em_thinned_sample(samples, s->dim, s->n, r)[i];
+    s->median[i] = median_of(s->n, x, s->column);
+    for (int64_t r = 0; r < s->n; r++) {
+        x[r] -= s->median[i];
+        square[r] = fabs(x[r]);
+    }
+    s->spread[i] = spread_of_normal * median_of(s->n, square, s->column);
+    for (int64_t r = 0; r < s->n; r++)
+        square[r] = x[r] * x[r];
+}
+
+/* The weight of a draw falls with the fourth power of its distance, so that no few distant draws
+ * make the terms nearly dependent: at the end of a banana x_i and a square differ by little. */
+static void set_weights(curve_search *s)
+{
+    for (int64_t r = 0; r < s->n; r++) {
+        double most = 0;
+        for (int64_t i = 0; i < s->dim; i++)
+            if (s->spread[i] > 0)
+                most = fmax(most, fabs(s->term[i * s->n + r]) / s->spread[i]);
+        s->of.weight[r] = 1 / ((1 + most * most) * (1 + most * most) * (double)s->n);
+    }
+}
+
+/* The regression of a derivative: on a constant, the parameter itself, and the parents in the order
+ * in which they were chosen. A parent has two terms: it and its square. */
+enum { CONSTANT, ITSELF, FIRST };
+
+typedef struct terms {
+    int n;
+    int64_t of[FIRST + 2 * MOST_PARENTS];
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
+} terms;
+
+/* Makes what is left of all terms orthogonal to vector q of the basis. */
+static void orthogonalise(curve_search *s, int q)
+{
+    em_weighted_regression newest = s->of;
+
+    newest.basis += q * s->n;
+    for (int64_t p = 0; p < 2 * s->dim; p++)
+        em_project_out(&newest, 1, s->left + p * s->n, NULL);
+}
+
+/* How much of the rest of the derivative parent k and its square explain together. */
+static double explained_by(const curve_search *s, int64_t k)
+{
+    static const double dependent = 1e-10;
+    const double *x = s->left + k * s->n, *square = s->left + (s->dim + k) * s->n;
+    const double xx = em_weighted_product(&s->of, x, x),
+                 xs = em_weighted_product(&s->of, x, square),
+                 ss = em_weighted_product(&s->of, square, square),
+                 xr = em_weighted_product(&s->of, x, s->rest),
+                 sr = em_weighted_product(&s->of, square, s->rest), determinant = xx * ss - xs * xs;
+
+    return determinant > dependent * xx * ss
+               ? (ss * xr * xr - 2 * xs * xr * sr + xx * sr * sr) / determinant
+               : 0;
+}
+
+/* The parent that explains most of the rest of the derivative of parameter i; -1: none explains
+ * enough. */
+static int64_t best_parent(const curve_search *s, int64_t i)
+{
+    double most = least_by_parent * em_weighted_product(&s->of, s->rest, s->rest);
+    int64_t best = -1;
+
+    for (int64_t k = 0; k < s->dim; k++) {
+        const double now = k == i || s->spread[k] == 0 ? 0 : explained_by(s, k);
+        if (now > most) {
+            most = now;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* Adds a term [n] to the regression; NULL: the constant. Returns false if it depends linearly on
+ * those before. */
+static bool add_term(curve_search *s, const double *term, terms *t)
+{
+    for (int64_t r = 0; r < s->n; r++)
+        s->column[r] = term ? term[r] : 1;
+    if (em_add_regressor(&s->of, t->n, s->column, t->triangle) == t->n)
+        return false;
+    orthogonalise(s, t->n++);
+    return true;
+}
+
+static bool add_parent(curve_search *s, int64_t k, terms *t)
+{
+    t->of[t->n] = k;
+    return add_term(s, s->term + k * s->n, t) && add_term(s, s->term + (s->dim + k) * s->n, t);
+}
+
+/* Writes the row of parameter i from the coefficients of the terms of its derivative, along [t->n].
+ * Returns false if a row has no room for them, or if no square is large enough to matter. */
+static bool write_row(const curve_search *s, int64_t i, const terms *t, const double *along,
+                      em_noncentring_row *row)
+{
+    const double precision = -along[ITSELF];
+    double bend = 0;
+    int n_location = 0, n_square = 0;
+
+    *row = (em_noncentring_row){.level = 1, .form = EM_SCALE_CONSTANT};
+    row->shift = s->median[i] + along[CONSTANT] / precision;
+    for (int q = FIRST; q < t->n; q += 2) {
+        const int64_t k = t->of[q];
+        const double linear = along[q] / precision, square = along[q + 1] / precision,
+                     size = fabs(square) * s->spread[k] * s->spread[k] * sqrt(2 * precision);
+        if (fabs(linear) * s->spread[k] * sqrt(precision) > negligible) {
+            row->location[n_location] = (double)k;
+            row->coefficient[n_location++] = linear;
+            row->shift -= linear * s->median[k];
+        }
+        if (size <= negligible)
+            continue;
+        if (n_square == 2)
+            return false;
+        *(n_square ? &row->second_scale : &row->scale) = (double)k;
+        *(n_square ? &row->second_degree : &row->degree) = square;
+        *(n_square ? &row->second_origin : &row->origin) = s->median[k];
+        n_square++;
+        bend = fmax(bend, size);
+    }
+    for (int j = n_location; j < EM_MOST_LOCATIONS; j++)
+        row->location[j] = -1;
+    return precision > 0 && bend > least_bend;
+}
+
+/* Subtracts from the derivative by parameter i its projection on the basis; returns what is left,
+ * squared. */
+static double project(curve_search *s, int64_t i, const terms *t, double *along)
+{
+    memcpy(s->rest, s->g + i * s->n, (size_t)s->n * sizeof *s->rest);
+    em_project_out(&s->of, t->n, s->rest, along);
+    return em_weighted_product(&s->of, s->rest, s->rest);
+}
+
+/* Regresses the derivative by parameter i on parents that are chosen one after the other. Returns
+ * whether they explain it, with a row that is of use. */
+static bool fit(curve_search *s, int64_t i, em_noncentring_row *row)
+{
+    double along[EM_MOST_REGRESSORS];
+    terms t = {0};
+
+    memcpy(s->left, s->term, (size_t)(2 * s->dim * s->n) * sizeof *s->left);
+    add_term(s, NULL, &t);
+    const double rounding = explained * project(s, i, &t, along);
+    if (!add_term(s, s->term + i * s->n, &t))
+        return false;
+    for (int64_t k; project(s, i, &t, along) > rounding;) {
+        if (t.n + 2 > FIRST + 2 * MOST_PARENTS)
+            return false;
+        k = best_parent(s, i);
+        if (k < 0 || !add_parent(s, k, &t))
+            return false;
+    }
+    em_solve_regression(t.n, t.triangle, along);
+    return write_row(s, i, &t, along, row);
+}
+
+/* Adds a row to the map, unless the parameters it uses depend on parameter i. */
+static bool add_row(curve_search *s, int64_t i, const em_noncentring_row *found,
+                    em_noncentring_row *row)
+{
+    row[i] = *found;
+    em_noncentring_set_levels(s->dim, row);
+    if (em_noncentring_set(&s->map, row)) {
+        row[i] = (em_noncentring_row){0};
+        em_noncentring_set_levels(s->dim, row);
+        return false;
+    }
+    s->is_changed[(int64_t)found->scale] = true;
+    if (found->second_degree != 0)
+        s->is_changed[(int64_t)found->second_scale] = true;
+    for (int j = 0; j < EM_MOST_LOCATIONS && found->location[j] >= 0; j++)
+        s->is_changed[(int64_t)found->location[j]] = true;
+    return true;
+}
+
+/* Tries all open parameters in the coordinates of the map so far. A row changes the derivatives by
+ * the parameters that it uses, which are tried again with the new map. Returns whether a row was
+ * added. */
+static bool add_rows(curve_search *s, em_noncentring_row *row)
+{
+    bool any = false;
+
+    memset(s->is_changed, 0, (size_t)s->dim * sizeof *s->is_changed);
+    for (int64_t i = 0; i < s->dim; i++) {
+        em_noncentring_row found;
+        if (s->is_open[i] && !s->is_changed[i] && fit(s, i, &found))
+            any |= add_row(s, i, &found, row);
+    }
+    for (int64_t i = 0; i < s->dim; i++)
+        s->is_open[i] = s->is_changed[i] && row[i].level == 0;
+    return any;
+}
+
+em_status em_curve_fit(int64_t dim, const em_samples *samples, em_noncentring_row *row)
+{
+    curve_search s = {.dim = dim, .n = em_least(samples->n, MOST_DRAWS)};
+    bool again = true;
+
+    if (!em_suffices_for_noncentring(dim, samples->n))
+        return EM_OK;
+    s.of.n = s.n;
+    em_status status = em_noncentring_create(dim, &s.map);
+    status = status ? status
+                    : em_allocate_all(EM_ARRAY(s.term, 2 * dim * s.n), EM_ARRAY(s.median, dim),
+                                      EM_ARRAY(s.spread, dim), EM_ARRAY(s.g, dim * s.n),
+                                      EM_ARRAY(s.left, 2 * dim * s.n), EM_ARRAY(s.rest, s.n),
+                                      EM_ARRAY(s.column, s.n), EM_ARRAY(s.of.weight, s.n),
+                                      EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n),
+                                      EM_ARRAY(s.is_open, dim), EM_ARRAY(s.is_changed, dim));
+    status = status ? status : em_noncentring_set(&s.map, row);
+    for (int64_t i = 0; !status && i < dim; i++) {
+        take_terms(&s, samples, i);
+        s.is_open[i] = row[i].level == 0;
+    }
+    if (!status)
+        set_weights(&s);
+    while (!status && again) {
+        status = em_transform_samples(&s.map, samples, s.n, dim, dim, s.g);
+        again = !status && add_rows(&s, row);
+    }
+    em_noncentring_release(&s.map);
+    em_release_all(&s.term, &s.median, &s.spread, &s.g, &s.left, &s.rest, &s.column, &s.of.weight,
+                   &s.of.basis, &s.is_open, &s.is_changed);
+    return status;
+}

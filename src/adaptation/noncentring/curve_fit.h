@@ -1,0 +1,21 @@
+/*
+ * Finds from draws and gradients the parameters whose location is a quadratic function of others
+ * (posterior/noncentring.h, EM_SCALE_CONSTANT), and their rows of the map. The density is then
+ * bent, as a banana is. No constant mass suits it, and chains seldom enter its ends.
+ *
+ * If x_i is normal, given all others, with a location f that is quadratic and a constant variance
+ * 1 / A, then its derivative is
+ *
+ *     g_i = -A (x_i - f(x)).
+ *
+ * This is an identity and not a property of the draws, so it holds where no draw has been. It is
+ * accepted only if it leaves nothing but rounding unexplained. Pure, Local.
+ */
+#pragma once
+
+#include "mass/estimator.h"
+#include "posterior/noncentring.h"
+
+/* Adds to row [dim], a map without tails, the rows of parameters with level 0 whose location is
+ * curved, and sets the levels. Does nothing if the draws do not suffice. Errors: EM_EMEMORY. */
+em_status em_curve_fit(int64_t dim, const em_samples *samples, em_noncentring_row *row);
