@@ -126,11 +126,11 @@ static double most_outlying(int64_t n, int64_t step, const double *x)
     return most / sqrt(variance);
 }
 
-/* Whether a map suits the draws: it has two parameters or more, and none of them has an outlier
- * that is farther than 8 standard deviations and farther than any in the model's coordinates. A
- * curved ridge of two parameters can look like a funnel of one. The map that is fitted to most of a
- * ridge has outliers at its ends, and a normal reference that reaches them is hardly ever near to
- * the rest. */
+/* Whether a map suits the draws: it has two parameters or more, or one with a curved location,
+ * which is proved; and none of them has an outlier that is farther than 8 standard deviations and
+ * farther than any in the model's coordinates. A curved ridge of two parameters can look like a
+ * funnel of one. The map that is fitted to most of a ridge has outliers at its ends, and a normal
+ * reference that reaches them is hardly ever near to the rest. */
 static em_status suits(const em_noncentring *map, const em_samples *draws, bool *out)
 {
     const double farthest = 8;
@@ -138,7 +138,7 @@ static em_status suits(const em_noncentring *map, const em_samples *draws, bool 
     double *z = NULL;
     em_status status = em_allocate_doubles(draws->n * width, &z);
 
-    *out = map->n_child > 1;
+    *out = map->n_child > 1 || em_noncentring_count(map).curved > 0;
     for (int64_t k = 0; !status && k < draws->n; k++) {
         memcpy(z + k * width, draws->row + k * width, (size_t)dim * sizeof *z);
         em_noncentring_from_model(map, z + k * width);
@@ -179,6 +179,8 @@ em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map,
     *separates = false;
     for (int64_t i = 0; !status && i < map->n_child && !*separates; i++) {
         const em_noncentring_row *row = &map->row[map->child[i]];
+        if (row->form == EM_SCALE_CONSTANT) /* it is proved, and so is the same in all modes */
+            continue;
         *separates = differs_in(t, (int64_t)row->scale, number, variance) ||
                      (row->second_degree != 0 &&
                       differs_in(t, (int64_t)row->second_scale, number, variance));

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Tempered chains learn a non-centred form: the law of the log scale and the log evidence of funnels, four seeds each.
 
-A funnel about a mean has v ~ N(0, 9), mu ~ N(0, 1), x_i ~ N(mu, e^v) and the integral 1; reference A is normal. The eight
-schools are in their centred form, with the prior as reference A; quadrature gives their evidence and the law of v = log
-tau. Two funnels whose means are 60 apart begin untempered, in one funnel or the other, so ladders take over the map of
-the chains. Each moment has to be within 4.5 Monte Carlo standard errors; the broken twins are another law and, with
-mass.noncentring off, the model's coordinates.  TAP; $1: the build."""
+A funnel about a mean has v ~ N(0, 9), mu ~ N(0, 1), x_i ~ N(mu, e^v) and the integral 1; reference A is normal. The
+eight schools are in their centred form, with the prior as reference A; quadrature gives their evidence and the law of v
+= log tau. Two funnels whose means are 60 apart begin untempered, in one funnel or the other, so ladders take over the
+map of the chains. A bent density has the integral 1 as well; its map straightens it. Each moment has to be within 4.5
+Monte Carlo standard errors; the broken twins are another law and, with mass.noncentring off, the model's coordinates.
+TAP; $1: the build."""
 import math
 import os
 import sys
@@ -63,6 +64,28 @@ static em_status density(const void *given, const double *q, double *log_p, doub
 }
 static const em_variable parameters[] = {{.name = "v"}, {.name = "mu"}, {.name = "x", .n_axes = 1, .shape = {N}}};
 EMASS_PLUGIN({.name = "funnel", .n_parameter = 3, .parameter = parameters, .log_density_gradient = density});
+"""
+
+# A hybrid Rosenbrock density: v ~ N(1, 10), x_1 ~ N(0.3 v^2, 1/4), x_(i+1) ~ N(0.3 x_i^2, 1/4).
+BEND = r"""
+#include <emass/plugin.h>
+#include <math.h>
+enum { N = 4 };
+static em_status density(const void *given, const double *q, double *log_p, double *gradient)
+{
+    (void)given;
+    *log_p -= (q[0] - 1) * (q[0] - 1) / 20 + 0.5 * log(10) - N * log(2) + (1 + N) * 0.918938533204672742;
+    gradient[0] -= (q[0] - 1) / 10;
+    for (int i = 1; i <= N; i++) {
+        const double away = q[i] - 0.3 * q[i - 1] * q[i - 1];
+        *log_p -= 2 * away * away;
+        gradient[i] -= 4 * away;
+        gradient[i - 1] += 2.4 * away * q[i - 1];
+    }
+    return EM_OK;
+}
+static const em_variable parameters[] = {{.name = "v"}, {.name = "x", .n_axes = 1, .shape = {N}}};
+EMASS_PLUGIN({.name = "bend", .n_parameter = 2, .parameter = parameters, .log_density_gradient = density});
 """
 
 SCHOOLS = r"""
@@ -213,6 +236,19 @@ def check_funnel():
            *map(verdict, off))
 
 
+def check_bend():
+    files = built("bend", BEND) and sample("bend")
+    if not files:
+        return
+    check_law("a bent density", files, 1, math.sqrt(10))
+    check_evidence("a bent density", files, 0)
+    report([members(file) for file in files] == [4] * len(files), "the file has the map of 4 parameters")
+    off = sample("bend", "mass.noncentring=off", seeds=[1])
+    z = off and off[0].attrs["log_evidence"] / off[0].attrs["log_evidence_error"]
+    report(off and (verdict(off[0]) == "not converged" or abs(z) > LIMIT), "in the model's coordinates it fails",
+           *map(verdict, off), z)
+
+
 def check_schools():
     if not built("schools", SCHOOLS):
         return
@@ -239,6 +275,7 @@ def check_two():
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     check_funnel()
+    check_bend()
     check_schools()
     check_two()
     os.chdir("/")
