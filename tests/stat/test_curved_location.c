@@ -63,7 +63,7 @@ static void search(uint64_t seed, double noise, em_noncentring_row *row)
 
     draw(seed, noise, &drawn);
     memset(row, 0, DIM * sizeof *row);
-    ck_assert_int_eq(em_curve_fit(DIM, &samples, row), EM_OK);
+    ck_assert_int_eq(em_curve_fit(DIM, &samples, NULL, row), EM_OK);
 }
 
 START_TEST(curved_locations_are_found)

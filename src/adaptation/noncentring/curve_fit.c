@@ -10,7 +10,9 @@
 #include <string.h>
 
 /* Draws that are used, because an identity needs few; and the parents that are tried. */
-enum { MOST_DRAWS = 100, MOST_PARENTS = EM_MOST_LOCATIONS };
+enum { MOST_DRAWS = 200, MOST_PARENTS = 5 };
+
+_Static_assert(2 + 2 * MOST_PARENTS <= EM_MOST_REGRESSORS, "and those of all parents");
 
 /* The largest unexplained share of a derivative that counts as rounding; the least share of the
  * rest that a further parent has to explain. */
@@ -33,6 +35,7 @@ typedef struct curve_search {
     double *rest, *column;   /* [n]; rest: that of the derivative */
     em_weighted_regression of;
     em_noncentring map;
+    bool *is_bent;    /* [dim] parameters that are not linear in the coordinates of the map */
     bool *is_open;    /* [dim] parameters that are to be tried */
     bool *is_changed; /* [dim] parameters whose derivative a new row has changed */
 } curve_search;
@@ -147,7 +150,8 @@ static bool add_parent(curve_search *s, int64_t k, terms *t)
 }
 
 /* Writes the row of parameter i from the coefficients of the terms of its derivative, along [t->n].
- * Returns false if a row has no room for them, or if no square is large enough to matter. */
+ * Returns false if a row has no room for them, or if the location is linear in the coordinates of
+ * the map, or nearly so. */
 static bool write_row(const curve_search *s, int64_t i, const terms *t, const double *along,
                       em_noncentring_row *row)
 {
@@ -161,13 +165,17 @@ static bool write_row(const curve_search *s, int64_t i, const terms *t, const do
         const int64_t k = t->of[q];
         const double linear = along[q] / precision, square = along[q + 1] / precision,
                      size = fabs(square) * s->spread[k] * s->spread[k] * sqrt(2 * precision);
-        if (fabs(linear) * s->spread[k] * sqrt(precision) > negligible) {
+        const double along_parent = fabs(linear) * s->spread[k] * sqrt(precision);
+        if (along_parent > negligible) {
+            if (n_location == EM_MOST_LOCATIONS)
+                return false;
+            bend = fmax(bend, s->is_bent[k] ? along_parent : 0);
             row->location[n_location] = (double)k;
             row->coefficient[n_location++] = linear;
             row->shift -= linear * s->median[k];
         }
-        if (size <= negligible)
-            continue;
+        if (size <= negligible && q > FIRST)
+            continue; /* the first one stays, because a row has to have an x_k */
         if (n_square == 2)
             return false;
         *(n_square ? &row->second_scale : &row->scale) = (double)k;
@@ -224,6 +232,7 @@ static bool add_row(curve_search *s, int64_t i, const em_noncentring_row *found,
         em_noncentring_set_levels(s->dim, row);
         return false;
     }
+    s->is_bent[i] = true;
     s->is_changed[(int64_t)found->scale] = true;
     if (found->second_degree != 0)
         s->is_changed[(int64_t)found->second_scale] = true;
@@ -250,7 +259,8 @@ static bool add_rows(curve_search *s, em_noncentring_row *row)
     return any;
 }
 
-em_status em_curve_fit(int64_t dim, const em_samples *samples, em_noncentring_row *row)
+em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_prior *prior,
+                       em_noncentring_row *row)
 {
     curve_search s = {.dim = dim, .n = em_least(samples->n, MOST_DRAWS)};
     bool again = true;
@@ -265,11 +275,13 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, em_noncentring_ro
                                       EM_ARRAY(s.left, 2 * dim * s.n), EM_ARRAY(s.rest, s.n),
                                       EM_ARRAY(s.column, s.n), EM_ARRAY(s.of.weight, s.n),
                                       EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n),
-                                      EM_ARRAY(s.is_open, dim), EM_ARRAY(s.is_changed, dim));
+                                      EM_ARRAY(s.is_bent, dim), EM_ARRAY(s.is_open, dim),
+                                      EM_ARRAY(s.is_changed, dim));
     status = status ? status : em_noncentring_set(&s.map, row);
     for (int64_t i = 0; !status && i < dim; i++) {
         take_terms(&s, samples, i);
-        s.is_open[i] = row[i].level == 0;
+        s.is_bent[i] = prior && prior[i].precision > 0;
+        s.is_open[i] = !s.is_bent[i];
     }
     if (!status)
         set_weights(&s);
@@ -279,6 +291,6 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, em_noncentring_ro
     }
     em_noncentring_release(&s.map);
     em_release_all(&s.term, &s.median, &s.spread, &s.g, &s.left, &s.rest, &s.column, &s.of.weight,
-                   &s.of.basis, &s.is_open, &s.is_changed);
+                   &s.of.basis, &s.is_bent, &s.is_open, &s.is_changed);
     return status;
 }

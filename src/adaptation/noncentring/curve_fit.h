@@ -1,5 +1,5 @@
 /*
- * Finds from draws and gradients the parameters whose location is a quadratic function of others
+ * Finds from draws and gradients the parameters whose location is a curved function of others
  * (posterior/noncentring.h, EM_SCALE_CONSTANT), and their rows of the map. The density is then
  * bent, as a banana is. No constant mass suits it, and chains seldom enter its ends.
  *
@@ -9,13 +9,16 @@
  *     g_i = -A (x_i - f(x)).
  *
  * This is an identity and not a property of the draws, so it holds where no draw has been. It is
- * accepted only if it leaves nothing but rounding unexplained. Pure, Local.
+ * accepted only if it leaves nothing but rounding unexplained. A location that is linear in members
+ * of a log scale is curved too, because these are not linear in non-centred coordinates. Pure,
+ * Local.
  */
 #pragma once
 
-#include "mass/estimator.h"
-#include "posterior/noncentring.h"
+#include "adaptation/noncentring/scale_derivative.h"
 
-/* Adds to row [dim], a map without tails, the rows of parameters with level 0 whose location is
- * curved, and sets the levels. Does nothing if the draws do not suffice. Errors: EM_EMEMORY. */
-em_status em_curve_fit(int64_t dim, const em_samples *samples, em_noncentring_row *row);
+/* Sets in row [dim], the identity, the rows of parameters whose location is curved. prior [dim]:
+ * those that are proved, whose parameters will be non-centred; NULL: none. Does nothing if the
+ * draws do not suffice. Errors: EM_EMEMORY. */
+em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_prior *prior,
+                       em_noncentring_row *row);

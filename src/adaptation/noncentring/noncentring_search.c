@@ -348,10 +348,11 @@ static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em
     return status;
 }
 
-/* Adds the parameters with a curved location as one group. */
-static em_status add_curves(em_group_search *s, em_group_fit *f)
+/* Adds the parameters with a curved location as one group. They come first, so that derivatives by
+ * the parameters that they use do not contain theirs. */
+static em_status add_curves(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
-    em_status status = em_curve_fit(s->dim, s->samples, s->row);
+    em_status status = em_curve_fit(s->dim, s->samples, prior, s->row);
 
     f->n = 0;
     for (int64_t i = 0; i < s->dim; i++)
@@ -491,9 +492,9 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
     }
     s.panel = u; /* which has served */
     status = status ? status : em_find_departure(&s, &s.nearest);
+    status = status ? status : add_curves(&s, prior, &tried);
     if (!status && prior)
         status = add_proved(&s, prior, &tried);
-    status = status ? status : add_curves(&s, &tried);
     status = status ? status : find_groups(&s, &tried, gain);
     if (!status && s.map.n_child > 0)
         status = refine_scales(&s);
