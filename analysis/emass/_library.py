@@ -112,7 +112,7 @@ def library() -> ctypes.CDLL:
         _start(found)
         return found
     raise NotInstalled(
-        "libemass is not to be found: make install, or set EMASS to the path of the program, "
+        "libemass was not found: make install, or set EMASS to the path of the program, "
         f"or EMASS_LIBRARY to that of the library ({failed})"
     )
 

@@ -88,6 +88,6 @@ def stored(path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
     except OSError as error:
         raise Error(f"{path}: could not be read: {error}") from None
     if "config" not in attributes:
-        raise Error(f"{path}: no config in it: expected a file of emass")
+        raise Error(f"{path}: found no config, expected an output of emass")
     text, inner = text_of(attributes["config"]), text_of(attributes.get("config_folder", "."))
     return data.from_yaml(text), os.path.normpath(os.path.join(os.path.dirname(path), inner)), attributes

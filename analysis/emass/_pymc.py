@@ -44,7 +44,7 @@ class PyMCSource:
         from pymc.model.transform.optimization import freeze_dims_and_data
 
         if discrete := [one.name for one in self.model.discrete_value_vars]:
-            raise Error(f"from_pymc: {discrete[0]} is discrete: marginalise it (pymc-extras), as no gradient can be had")
+            raise Error(f"from_pymc: {discrete[0]} is discrete: marginalise it (pymc-extras), because it has no gradient")
         model = _with_cut_angles(freeze_dims_and_data(self.model))
         free, point, shapes = _point(model)
         made = Density(self.name, dim=int(sum(np.prod(shape, dtype=int) for shape in shapes)))

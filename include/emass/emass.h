@@ -1,7 +1,7 @@
 /*
- * emass within another program: MPI-parallel sampling of a posterior, with a mass matrix that the
- * chains learn together. A model of the program's own, two chains on each rank, draws to a
- * callback:
+ * emass within another program: MPI-parallel sampling of a posterior, with a mass matrix that is
+ * estimated from all chains together. This example defines a model, samples it, and receives the
+ * draws by a callback:
  *
  *     static em_status density(const void *state, const double *theta, double *log_p,
  *                              double *gradient)       // adds log p(theta) and its gradient
@@ -46,18 +46,20 @@
  *   ends the process.
  *   *Collective*: all ranks of the context call it, at the same time, and all get the same status;
  *   *Local*: any rank may.
- * - It prints nothing, installs no signal handler and sets no environment variable. What it has to
- *   say on the way goes to the context's `message`. During a call the calling thread's locale is C,
- *   HDF5 prints no error stacks and OpenBLAS uses one thread; on return all is as it was.
+ * - The library prints nothing, installs no signal handler and sets no environment variable. It
+ *   passes warnings and notes to the function `message` of the context. During a call the calling
+ *   thread's locale is C, HDF5 prints no error stacks and OpenBLAS uses one thread; on return these
+ *   settings are restored.
  * - The program starts and ends MPI: contexts are made after MPI_Init and destroyed before
  *   MPI_Finalize. An error within MPI itself ends the program.
  * - There may be several contexts, also of overlapping communicators, and several runs in each.
- * Runs may follow one another, take turns or be nested (in a model or a sink), and may be called by
- * any thread that MPI allows to call it. Only one thread of a process may be in a call: another
- * call fails at once with EM_EUSAGE, on this rank alone; em_run_destroy waits instead.
- * - A program that ignores SIGXFSZ gets an error of the run where a limit on file sizes would
- *   otherwise end the process. With Open MPI, set OMPI_MCA_fbtl_posix_write_datasieving=0 in its
- *   environment: every rank then writes its own part, which is faster.
+ *   Runs may be advanced one after another or alternately, and a model or a sink may itself advance
+ *   another run. The calls may come from any thread that may call MPI. Only one thread of a process
+ *   may be in a call: another call fails at once with EM_EUSAGE, on this rank alone;
+ *   em_run_destroy waits instead.
+ * - If the program ignores SIGXFSZ, a run that exceeds a limit on file sizes fails with an error;
+ *   otherwise this signal ends the process. With Open MPI, set the environment variable
+ *   OMPI_MCA_fbtl_posix_write_datasieving=0: every rank then writes its own part, which is faster.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
  *     em_host_run, em_run_advance   a run, to its end or to an interrupt
  *     em_run_destroy, em_context_destroy, em_density_destroy, and at exit em_host_stop
  *
- * A density of one normal number, in C:
+ * A standard normal density of one number, in C:
  *
  *     static em_status density(const void *state, const double *theta, double *log_p,
  *                              double *gradient)
@@ -67,20 +67,24 @@ typedef void em_host_progress(void *to, const em_report *report);
 EM_API em_status em_host_run(em_context *context, const char *config, const char *path, int mode,
                              em_host_progress *progress, void *to, em_run **out);
 
-/* Copies members of a report. count [9]: iterations done, in all, and of warmup; divergences;
- * rejections; draws whose report failed; 1 if level is a bound, as other numbers may be worse, else
- * 0; failed evaluations of a density, warmup included, and of how many evaluations (negative: not
- * known). level [2]: the worst R-hat and the smallest ESS at the last check, or NaN. text [4],
- * valid as long as the report: the verdict ("" before the end), and of the first on this rank the
- * reason: of a rejection, of a failed report, of a failed evaluation. Local. */
+/*
+ * Copies members of a report to three arrays. Local.
+ * count [9]: iterations done; iterations in all; iterations of warmup; divergences; rejections;
+ *   draws whose report failed; 1 if the numbers of `level` are bounds, because other numbers may be
+ *   worse, else 0; failed evaluations of a density, warmup included; all evaluations (negative: not
+ *   known).
+ * level [2]: the worst R-hat and the smallest ESS at the last check, or NaN.
+ * text [4], valid as long as the report: the verdict ("" before the end); the reasons of the first
+ *   rejection, of the first failed report and of the first failed evaluation on this rank.
+ */
 EM_API void em_host_report(const em_report *report, int64_t count[], double level[],
                            const char *text[]);
 
-/* The progress in one line of at most `size` bytes, as emass run says it: "sampling 150/300  R-hat
+/* The progress in one line of at most `size` bytes, as emass run prints it: "sampling 150/300 R-hat
  * 1.020  ESS 310  600 draws/s  left 1 s". Local. */
 EM_API void em_host_describe(const em_report *report, int64_t size, char *line);
 
-/* The note or warning number `which`, from 0, about a run that has ended, as emass run says it:
+/* The note or warning number `which`, from 0, about a run that has ended, as emass run prints it:
  * "note: 3 of 700 evaluations failed (0.43 %), and were rejections; ...", in at most `size` bytes
  * (1024 are enough). Returns 0 if there are fewer. Local. */
 EM_API int em_host_note(const em_report *report, int64_t which, int64_t size, char *line);

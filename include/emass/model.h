@@ -94,9 +94,9 @@ typedef struct em_share {
 
 /* A set of observations to sum over. */
 typedef struct em_rows {
-    bool all; /* the observations of all shards, only for a model with a summary; else, counted */
-    int64_t first, count; /* from this shard's first one, first .. first + count - 1, */
-    const int64_t *index; /* or index[0 .. count) where that is not NULL */
+    bool all;             /* the observations of all shards, only for a model with a summary */
+    int64_t first, count; /* else observations first .. first + count - 1 of this shard (from 0), */
+    const int64_t *index; /* or, if not NULL, those with the indices index[0 .. count) */
 } em_rows;
 
 /* The index, within this shard, of observation k of the set. */
@@ -108,7 +108,7 @@ static inline int64_t em_row(const em_rows *rows, int64_t k)
 /* How a model computes the gradient of its log density. */
 typedef enum em_gradient_kind {
     EM_GRADIENT_EXACT,
-    EM_GRADIENT_DIFFERENCES, /* by central differences: two densities for each parameter */
+    EM_GRADIENT_DIFFERENCES, /* by central differences: two evaluations for each parameter */
     EM_GRADIENT_NONE         /* not at all: only for samplers without gradients (rwm, slice) */
 } em_gradient_kind;
 
@@ -176,7 +176,7 @@ typedef struct em_model_context {
     int64_t first_chain, n_chain;   /* numbers of the chains of this rank */
     const struct em_fitted *fitted; /* not NULL: to predict (emass/model/prediction.h) */
     bool exact; /* gradients will be compared with differences (emass check); a model with an option
-                   for lower precision must ignore it */
+                   for lower precision must ignore that option */
     int64_t n_rank;    /* ranks that evaluate each density together (run.ranks_per_chain) */
     const void *ranks; /* a pointer to their MPI_Comm, which only the model uses; NULL: not known */
     const struct em_shards *shards; /* sums over the shards, which reports may use (emass/shards.h);
@@ -229,15 +229,15 @@ typedef struct em_model {
                                     chain; variables of all chains */
     const em_variable *average, *pooled; /* [n_average], [n_pooled], owned by the model */
     const char *update_of; /* the only block that the update moves; NULL: it moves all */
-    int64_t even_from; /* earlier iterations of warmup take less time than those after, so that no
-                          time left follows from them; 0: all take about as long */
+    int64_t even_from;     /* iterations before this one take less time than later ones, so the time
+                              left is not predicted from them; 0: all take about as long */
 } em_model;
 
 /*
  * The table of a model. For a model that declares parameters, `theta` is on the scale of the
  * parameters: bounded ones are within their bounds. Derivatives are with respect to them. A model
- * with bounds cannot have the capabilities minibatch, ranges, counts and metric, nor latent except
- * its visit, because these use the unconstrained scale.
+ * with bounds cannot have the capabilities minibatch, ranges, counts and metric, nor functions of
+ * latent other than `visit`, because these use the unconstrained scale.
  */
 typedef struct em_model_ops {
     const char *name;
@@ -255,7 +255,8 @@ typedef struct em_model_ops {
      * EM_ECONFIG, EM_EMEMORY, with a message that names file and line. */
     em_status (*create)(const void *options, const em_model_context *context, em_model **out);
     void (*destroy)(em_model *model); /* with `create` */
-    /* THE DENSITY: one of three functions. A log density that is not finite is no error. Local. */
+    /* THE DENSITY: one of three functions. A log density that is not finite is not an error. Local.
+     */
     /* Adds the log density and its gradient at one position. For a model without `create`. A
      * positive status means that the density is not defined there. */
     em_status (*log_density_gradient)(const void *options, const double *theta, double *log_density,

@@ -5,7 +5,7 @@
  *
  *     cc -shared -fPIC $(pkg-config --cflags emass) lighthouse.c -o lighthouse.so
  *
- * The source includes this header and says EMASS_PLUGIN({.name = "lighthouse", ...}); once, with
+ * The source includes this header and has EMASS_PLUGIN({.name = "lighthouse", ...}); once, with
  * the members of em_model_ops (emass/model.h). Its options are parsed, listed (emass list models
  * ./lighthouse.so) and stored as those of built-in models. A crash in a plug-in ends the process.
  */

@@ -24,12 +24,12 @@ typedef struct em_convergence {
 typedef struct em_seconds {
     double total, sampling, exchange, m_step, diagnostics, writing;
     double checkpoint; /* the longest one */
-    double earlier;    /* in all, of the starts of the run before this one; 0 if not known */
+    double earlier;    /* the total of all earlier starts of the run (resume); 0: not known */
 } em_seconds;
 
 /* Failed evaluations of a simulator, each of which was a rejection. */
 typedef struct em_failed_evaluations {
-    int64_t count, total; /* of so many evaluations; negative: not known */
+    int64_t count, total; /* failures; evaluations in all, negative: not known */
     char first[256];      /* message of the first one on this rank since the last start; "": none */
     const char *list;     /* the first ones of each chain, a JSON list; NULL: none. Borrowed */
 } em_failed_evaluations;
@@ -37,11 +37,12 @@ typedef struct em_failed_evaluations {
 typedef struct em_report {
     int64_t n_chain;     /* of the run */
     int64_t done, total; /* iterations of each chain: done, and in all (fewer once warmup ends) */
-    int64_t before;      /* of those done, before this start of the run (resume) */
+    int64_t before;      /* those of `done` that earlier starts of the run made (resume) */
     int64_t warmup;      /* iterations of warmup; until it has ended, the largest possible number */
     int64_t n_draw;      /* draws of sampling stored of each chain */
-    bool finished;       /* the run is complete and what follows is final, unless */
-    bool was_finished;   /* resume: the output was complete before, and nothing was done */
+    bool finished;       /* the run is complete, and the members below are final */
+    bool was_finished;   /* resume: the output was complete before, and nothing was done; the
+                            members below are then not set */
     em_convergence convergence;    /* at the last check (stop.check_every) */
     double r_hat_limit, ess_limit; /* its thresholds */
     int64_t divergences;           /* of all chains in sampling, up to that check */
@@ -69,8 +70,8 @@ typedef struct em_report {
                                  first one on this rank */
     const char *ended_by;     /* what ended a run with draws: auto: "the stop rule" or the limit
                                  "stop.max_draws"; NULL: the number of draws was given */
-    double rate; /* iterations of each chain in a second, at which the rest is expected to go; NaN:
-                    not known, as while warmup uses more and more of the data */
+    double rate; /* expected iterations of each chain per second in the rest of the run; NaN: not
+                    known, for example while warmup uses more and more of the data */
 } em_report;
 
 EM_END_C

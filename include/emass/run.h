@@ -26,8 +26,8 @@ typedef enum em_run_mode {
                          complete */
 } em_run_mode;
 
-/* Arguments of em_run_create. Texts and mode are used from rank 0; sink and progress are each
- * rank's own. The strings are copied. */
+/* Arguments of em_run_create. The strings and `mode` of rank 0 are used, and the sink and the
+ * progress function of each rank. The strings are copied. */
 typedef struct em_run_request {
     const char *config; /* REQUIRED: the text of a config (YAML, see emass list) */
     const char *path; /* the config's path in messages; its relative paths start in that folder, and

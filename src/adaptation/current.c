@@ -132,7 +132,7 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
     if (drawn->kind == EM_TRAJECTORY_TIME)
         append_trajectory(drawn, adapt->pools->step_size, bytes, out);
     else if (adapt->plan->learned)
-        em_append(bytes, out, "; curvature varies, so nuts draws");
+        em_append(bytes, out, "; the curvature varies, so NUTS makes the draws");
     if (adapt->pools->averaging.target > adapt->sampler_options->target_accept)
         em_append(bytes, out, "; target acceptance %g", adapt->pools->averaging.target);
     if (adapt->noncentred)

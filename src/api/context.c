@@ -191,7 +191,9 @@ em_status em_context_add_model(em_context *context, const em_model_ops *ops, con
     }
     if (!status && em_model_named(model->name))
         status =
-            em_fail(EM_EUSAGE, "em_context_add_model: there is a model %s already", model->name);
+            em_fail(EM_EUSAGE,
+                    "em_context_add_model: found a second model called %s, expected another name",
+                    model->name);
     status = status ? status : append(context, model);
     if (status)
         em_release(&model);

@@ -30,8 +30,8 @@ em_status em_page_check(const char *path, const char *first_line, const char *ki
     close(descriptor);
     return ours ? EM_OK
                 : em_fail(EM_EUSAGE,
-                          "%s: found a file that is no %s of emass, expected one or none: it is "
-                          "not replaced",
+                          "%s: found a file that is not a %s of emass, expected such a file or "
+                          "none: it is not replaced",
                           path, kind);
 }
 

@@ -42,7 +42,7 @@ static const em_field fields[] = {
             .doc =
                 "test observations, which are predicted but not used for training; absent: none"),
     EM_PATH(em_network_options, test_labels, .fallback = "",
-            .doc = "as labels, of the test images"),
+            .doc = "file of the labels of the test images; absent: as for labels"),
     EM_TEXT(em_network_options, response, .fallback = "",
             .doc = "response column of a table, by name or number from 1; absent: the last"),
     EM_CHOICE(em_network_options, header, .fallback = "auto", .choices = em_table_header_names,

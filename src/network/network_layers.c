@@ -106,7 +106,7 @@ static em_status set_dense(int number, const given *g, em_layer *layer)
     layer->n_from = em_extent_size(&layer->in);
     layer->n_to = g->dense;
     if (g->kernel >= 0 || g->padding[0])
-        return bad(number, g->kernel >= 0 ? "a kernel" : "padding", "it of a convolution alone");
+        return bad(number, g->kernel >= 0 ? "a kernel" : "padding", "it only for a convolution");
     return EM_OK;
 }
 
@@ -116,11 +116,12 @@ static em_status set_convolution(int number, const given *g, em_layer *layer)
     char found[160];
 
     if (g->kernel < 0)
-        return bad(number, "a convolution without kernel", "the side of its kernel");
+        return bad(number, "a convolution without kernel",
+                   "kernel, the side of its kernel in pixels");
     if (g->padding[0] && !same && strcmp(g->padding, "valid") != 0)
         return bad(number, g->padding, "padding valid or same");
     if (same && g->kernel % 2 == 0)
-        return bad(number, "padding same of an even kernel", "an odd one");
+        return bad(number, "padding same with an even kernel", "an odd kernel");
     layer->kind = EM_LAYER_CONVOLUTION;
     layer->side = g->kernel;
     layer->pad = same ? g->kernel / 2 : 0;

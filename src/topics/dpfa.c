@@ -51,9 +51,9 @@ static const em_field fields[] = {
     EM_REAL(dpfa_options, weight_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "standard deviation of the normal prior of the network's parameters"),
     EM_REAL(dpfa_options, shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "of the gamma prior of r"),
+            .doc = "shape of the gamma prior of r"),
     EM_REAL(dpfa_options, rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "the same"),
+            .doc = "rate of the gamma prior of r"),
     {0}};
 
 enum { PHI, R, NETWORK, N_BLOCK };

@@ -46,7 +46,8 @@ static const char *const forms[] = {"expanded_mean", "expanded_natural", "collap
 static const char *const fold_ins[] = {"em", "both", NULL};
 
 static const em_field fields[] = {
-    EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)", "model"),
+    EM_TOPIC_FIELDS("number of topics; with a list of numbers emass run makes one run for each",
+                    "model"),
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
               .doc = "how test documents are folded in: em, by EM; both: also by the Gibbs "
                      "sampler of the model, with a separate score"),

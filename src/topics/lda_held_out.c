@@ -182,8 +182,8 @@ void em_held_out_define(bool given, double alpha, char doc[EM_HELD_OUT_DOC_SIZE]
     snprintf(doc, EM_HELD_OUT_DOC_SIZE,
              given ? "document completion: each test document is folded in by %s, and the tokens "
                      "given for it are scored"
-                   : "document completion: of each test document a fifth of the tokens is scored, "
-                     "the rest folded in by %s",
+                   : "document completion: a fifth of the tokens of each test document is "
+                     "scored, the rest folded in by %s",
              how);
 }
 

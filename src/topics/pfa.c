@@ -43,9 +43,9 @@ static const em_field fields[] = {
     EM_INT(pfa_options, rounds, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "rounds of the gamma process, with equal numbers of topics"),
     EM_REAL(pfa_options, hyper_shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "of the gamma priors of alpha, gamma and c"),
+            .doc = "shape of the gamma priors of alpha, gamma and c"),
     EM_REAL(pfa_options, hyper_rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "the same"),
+            .doc = "rate of the gamma priors of alpha, gamma and c"),
     {0}};
 
 enum { PHI, E, T, HYPER, N_BLOCK };

@@ -82,4 +82,4 @@ typedef struct em_poisson_options {
         EM_REAL(em_poisson_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
                 .doc = "a0 of the Beta(a0, b0) prior of documents' p"),                            \
         EM_REAL(em_poisson_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
-                .doc = "the same")
+                .doc = "b0 of the Beta(a0, b0) prior of documents' p")

@@ -54,7 +54,7 @@ bad 'a missing response' '1,2,0\n3,4,\n' :2: 'found nothing for column 3'
 bad 'NaN' '1,0\nNaN,1\n' :2: "found 'NaN'" 'finite number'
 bad 'infinity' '1,0\n-inf,1\n' :2: "found '-inf'" 'finite number'
 bad 'a number too large' '1,0\n1e999,1\n' :2: "found '1e999'" 'finite number'
-bad 'an open quote' '1,0\n"2,1\n' :2: 'quote that nothing closes on its line'
+bad 'an open quote' '1,0\n"2,1\n' :2: 'quote that is not closed on its line'
 bad 'a binary file' '1,0\n\0\001\002\n' :2: 'binary file'
 
 bad 'thousands' '"1,000",0\n2,1\n' :1: "found '1,000' for column 1" '(write 1000, without separators of thousands)'

@@ -60,7 +60,7 @@ check 'LIBSVM: the same draws, on 2 shards' same_draws sparse.svm sparse.svm.h5:
 # ---- what is there ----
 printf '1.5,2\n3,4\n' >small.csv
 check 'an output that exists' refused -E 'give --overwrite' "$emass" convert small.csv dense.csv.h5
-check 'a file that is no output of emass' refused -E 'no output of emass' "$emass" convert small.csv dense.csv.gz --overwrite
+check 'a file that is no output of emass' refused -E 'not an output of emass' "$emass" convert small.csv dense.csv.gz --overwrite
 check 'a folder' refused -E 'found a folder' "$emass" convert small.csv "$scratch" --overwrite
 check 'a folder that is not there' refused -E 'none/c.h5: cannot be written: none/: No such' "$emass" convert small.csv none/c.h5
 check 'itself' refused -E 'is being read' "$emass" convert small.csv small.csv --overwrite
@@ -68,7 +68,7 @@ replaced() { "$emass" convert small.csv c.h5 --overwrite | grep -q '^# rows *2$'
 check '--overwrite' replaced
 part() { # somebody's stays; what a killed command left goes
     echo mine >c.h5.part
-    refused -E 'c.h5.part: found a file that is no output of emass' "$emass" convert small.csv c.h5 --overwrite &&
+    refused -E 'c.h5.part: found a file that is not an output of emass' "$emass" convert small.csv c.h5 --overwrite &&
         [ "$(cat c.h5.part)" = mine ] && head -c 3000 d.h5 >c.h5.part &&
         "$emass" convert small.csv c.h5 --overwrite >out.txt && [ ! -e c.h5.part ]
 }
@@ -87,7 +87,7 @@ held() { # by a run
 check 'an output that somebody holds' held
 going_on() { # of a run
     cp c.h5 going.h5 && : >going.h5.checkpoint
-    refused -E 'going.h5 is of a run that can be resumed' "$emass" convert small.csv going.h5 --overwrite && rm going.h5*
+    refused -E 'going.h5 belongs to a run that can be resumed' "$emass" convert small.csv going.h5 --overwrite && rm going.h5*
 }
 check 'an output with a checkpoint' going_on
 printf '1,2\nx,4\n' >bad.csv

@@ -99,10 +99,10 @@ piecemeal() {
 }
 
 few=(--chains 12 --set run.draws=60)
-check 'curvature that varies: nuts draws' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}"
-check 'with warmup of given length' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set run.warmup=400
-check 'without room to tune again' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set run.warmup=200
-check 'where only the moves of chains tell' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set mass.structure=diag
+check 'curvature that varies: nuts draws' run_says 'curvature varies, so NUTS makes the draws' funnel.yaml "${few[@]}"
+check 'with warmup of given length' run_says 'curvature varies, so NUTS makes the draws' funnel.yaml "${few[@]}" --set run.warmup=400
+check 'without room to tune again' run_says 'curvature varies, so NUTS makes the draws' funnel.yaml "${few[@]}" --set run.warmup=200
+check 'where only the moves of chains tell' run_says 'curvature varies, so NUTS makes the draws' funnel.yaml "${few[@]}" --set mass.structure=diag
 check 'interrupted and gone on with' piecemeal "${few[@]}"
 check 'and where only the moves tell' piecemeal "${few[@]}" --set mass.structure=diag
 

@@ -97,7 +97,7 @@ foreign() { # CONTENT-OF-A-FILE: no output of ours
     rm -rf thing*
     cp "$1" thing.h5
     for mode in --resume --overwrite; do
-        untouched refuses 'file that is no output of emass' run plain.yaml --output thing.h5 ${mode:+"$mode"} || status=1
+        untouched refuses 'file that is not an output of emass' run plain.yaml --output thing.h5 ${mode:+"$mode"} || status=1
         cp stopped.h5.checkpoint thing.h5.checkpoint # a checkpoint beside it proves nothing
     done
     rm -rf thing*
@@ -185,7 +185,7 @@ torn_output() { # by a kill: known by the checkpoint beside it
     limited "$emass" run plain.yaml --output thing.h5 --quiet --resume && cmp whole.h5 thing.h5 || status=1
     head -c 3000 stopped.h5 >thing.h5
     rm thing.h5.checkpoint*
-    untouched refuses 'file that is no output of emass' run plain.yaml --output thing.h5 --resume || status=1
+    untouched refuses 'file that is not an output of emass' run plain.yaml --output thing.h5 --resume || status=1
     rm -rf thing*
     return "$status"
 }

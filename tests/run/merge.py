@@ -216,7 +216,7 @@ def refused():
     refuses("what is no HDF5 file", "notes.txt: expected an HDF5 file", "merge", "x.h5", "s1.h5", "notes.txt")
     refuses("an output that exists", "--overwrite", "merge", "on1.h5", "s1.h5", "s2.h5")
     refuses("an output that is read", "s1.h5 is being read", "merge", "s1.h5", "s1.h5", "s2.h5", "--overwrite")
-    refuses("an output of another program", "no output of emass", "merge", "notes.txt", "s1.h5", "s2.h5", "--overwrite")
+    refuses("an output of another program", "not an output of emass", "merge", "notes.txt", "s1.h5", "s2.h5", "--overwrite")
     refuses("one file", "two files or more", "merge", "x.h5", "s1.h5")
     refuses("to go on with a merged file", "emass merge made", "run", "run.yaml", "--output", "on1.h5", "--resume")
     refuses("to verify a merged file", "a file of 3 runs", "verify", "on1.h5")

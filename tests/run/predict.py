@@ -194,7 +194,7 @@ def refuses():
     done = emass("predict", "run.h5", "--data", "new.csv", "--output", "run.h5", "--overwrite")
     report(done.returncode == 2 and "is being read" in done.stderr, "the run's own file stays", done.stderr)
     done = emass("predict", "run.h5", "--data", "new.csv", "--output", "few.csv", "--overwrite")
-    report(done.returncode == 2 and "no output of emass" in done.stderr and open("few.csv").read() == "x,days\n1,2\n",
+    report(done.returncode == 2 and "not an output of emass" in done.stderr and open("few.csv").read() == "x,days\n1,2\n",
            "a file that is not ours stays", done.stderr)
 
 

@@ -124,7 +124,7 @@ def check_many_levels():
     for formula, n in {"y ~ id": N, "y ~ C(x)": FRAME.x.nunique(), "y ~ pair": 0, "y ~ x": 0}.items():
         with contextlib.redirect_stderr(io.StringIO()) as heard:
             emass.Model.linear(formula, frame).check()
-        expected = f"has {n} levels in {N} rows, so that most coefficients are of one row"
+        expected = f"has {n} levels in {N} rows, so that most coefficients describe a single row"
         report(expected in heard.getvalue() if n else not heard.getvalue(), f"{'a' if n else 'no'} warning: {formula}", heard.getvalue())
 
 

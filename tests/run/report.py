@@ -238,7 +238,7 @@ def check_refusals():
     for what, *words in (("pipe.html: found a FIFO", "schools.h5", "--output", "pipe.html"),
                          ("mine.html: found a regular file, expected a folder", "schools.h5", "--output", "new.html", "--figures", "mine.html"),
                          ("pipes/energy.svg: found a FIFO", "schools.h5", "--output", "figures.html", "--figures", "pipes"),
-                         ("no report of emass", "schools.h5", "--output", "mine.html"), ("no such variable", "schools.h5", "--var", "x"),
+                         ("not a report of emass", "schools.h5", "--output", "mine.html"), ("no such variable", "schools.h5", "--var", "x"),
                          ("cannot be written", "schools.h5", "--output", "none/x.html"), ("missing.h5", "missing.h5"),
                          ("expected an HDF5 file", "evil.csv"), ("expected one file",)):
         refused = limited(EMASS, "report", *words)

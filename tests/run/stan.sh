@@ -70,7 +70,7 @@ another_program() { # is not gone on with, and not taken for other data
     limited "$emass" run run.yaml --output other.h5 --quiet --resume 2>words || status=$?
     mv kept.stan good.stan
     cat words
-    [ "$status" = 2 ] && [ "$(wc -l <words)" = 1 ] && grep -q 'of another program: its hash was' words
+    [ "$status" = 2 ] && [ "$(wc -l <words)" = 1 ] && grep -q 'of another Stan program: the hash of the program was' words
 }
 keeps_the_rest() { # what fails are generated quantities: mu is there all the same
     "$emass" run run.yaml --output r.h5 --overwrite >/dev/null 2>words
@@ -351,7 +351,7 @@ data 'text for a number' 'd.json:2: y: found the text .one., expected a number' 
 data 'R dump' 'd.json:1: found .N., expected JSON' 'N <- 3'
 data 'no object' 'd.json:1: ' '[1]'
 data 'nothing' 'd.json:1: found the end of the file' ''
-data 'a name twice' 'd.json:1: N is there twice' '{"N": 1, "N": 1}'
+data 'a name twice' 'd.json:1: found N again' '{"N": 1, "N": 1}'
 data 'a ragged list' 'd.json:1: y: found a list of 1, expected 2' '{"N": 1, "y": [[1, 2], [3]]}'
 data 'a number beyond a double' 'd.json:1: .*fits a double' '{"N": 1, "y": [1e999]}'
 data 'an integer beyond an int' 'name=N' '{"N": 99999999999999999999, "y": [1]}'

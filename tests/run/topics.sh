@@ -209,7 +209,7 @@ page() { # all topics, both traces, and nothing from elsewhere; only a page of t
     status=0
     echo mine >other.html
     "$emass" topics whole.h5 --html other.html 2>said.txt || status=$?
-    [ "$status" = 2 ] && grep -q 'no page of topics' said.txt && [ "$(cat other.html)" = mine ]
+    [ "$status" = 2 ] && grep -q 'not a page of topics' said.txt && [ "$(cat other.html)" = mine ]
 }
 pooled() { # averaged over chains too: no worse than the worse of the two
     "$emass" topics whole.h5 | awk '/^Held-out/ { a = $(NF - 1); b = $NF } /^over all chains/ { c = $NF }

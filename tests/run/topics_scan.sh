@@ -51,7 +51,7 @@ page() { # a row of each run and a figure of each column but the seconds, which 
         ! grep -Eq 'https?:|src=|<script|nan' scan.topics.html || return 1
     "$emass" topics scan.topics*.h5 --html again.html && cmp <(sort again.html) <(sort scan.topics.html) &&
         echo mine >other.html && ! "$emass" topics scan.topics*.h5 --html other.html 2>log &&
-        grep -q 'no page of topics' log && [ "$(cat other.html)" = mine ]
+        grep -q 'not a page of topics' log && [ "$(cat other.html)" = mine ]
 }
 report() { # of one run, with a row of each topic; of all of them, which is the page of the scan
     "$emass" report scan.topics4.h5 --output report.html && [ "$(grep -o 'tr id=..t[0-9]' report.html | wc -l)" = 4 ] &&

@@ -110,8 +110,8 @@ check 'with steps that are given' ends '^(ESS below|converged|not converged)' --
 
 check 'with one chain, on a ridge' ends '^warmup ' --chains 1 "${ridge[@]}"
 check 'a ridge: NUTS takes over, and its steps are shorter' ends \
-    'curvature varies, so nuts draws; target acceptance 0.95' "${ridge[@]}"
-check 'a ridge, with a step size that is given' ends 'curvature varies, so nuts draws$' "${ridge[@]}" --set sampler.step_size=0.1
+    'curvature varies, so NUTS makes the draws; target acceptance 0.95' "${ridge[@]}"
+check 'a ridge, with a step size that is given' ends 'curvature varies, so NUTS makes the draws$' "${ridge[@]}" --set sampler.step_size=0.1
 check 'a ridge: one file on 1 2 3 4 ranks' same "${ridge[@]}"
 check 'a ridge: interrupted again and again' piecemeal "${ridge[@]}"
 

@@ -92,7 +92,7 @@ EM_BEGIN_C
 /* Memory that the shards of a node share for one chain. Each shard moves a range of the parameters.
  */
 typedef struct em_range_parts {
-    double *part; /* [n_shard][room]: intermediate results of each shard for the gradient, */
+    double *part; /* [n_shard][room]: intermediate results of each shard for the gradient */
     int64_t n_shard, shard; /* this shard */
     int64_t room;
     void *published; /* [room + 16] floats: the parameters, as the model wrote them */
@@ -123,9 +123,8 @@ typedef struct em_model_ranges {
                               const em_range_parts *parts, double *gradient);
     void (*publish_part)(em_model *model, int64_t first, int64_t n, const double *theta,
                          const em_range_parts *parts);
-    /* May be NULL. Fetches into the cache what `gradient` and `publish` of parameters first ..
-     * first
-     * + n - 1 will need of memory. Local. */
+    /* OPTIONAL: fetches into the cache the memory that `gradient` and `publish` will need for
+     * parameters first .. first + n - 1. Local. */
     void (*fetch)(const em_model *model, int64_t first, int64_t n);
 } em_model_ranges;
 

@@ -44,8 +44,8 @@ EM_BEGIN_C
 
 enum { EM_MOST_COLUMNS = 64 };
 
-/* For a model without `create` that has an option `data` of type path. The density of its table is
- * its prior; without one the prior is flat. */
+/* For a model without `create` that has an option `data` of type path. The density function of its
+ * em_model_ops is the prior; without one the prior is flat. */
 typedef struct em_model_rows {
     int64_t n_column; /* at most EM_MOST_COLUMNS */
     const char *const

@@ -471,6 +471,6 @@ em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor
     if (!status && has_outer)
         status = em_outer_mass_visit(&search->outer, search->n_local, search->dim, visitor);
     if (!status && has_steep && !search->steep.kept)
-        status = em_fail(EM_EDATA, "a checkpoint has steep points, which this run does not note");
+        status = em_fail(EM_EDATA, "a checkpoint has steep points, which this run does not record");
     return status || !has_steep ? status : em_steep_search_visit(&search->steep, visitor);
 }

@@ -210,8 +210,9 @@ static void say_agreement(const checker *check, int n_point, double worst, int64
                worst);
     else
         printf("# gradient   differs from central differences by up to %.2g of its size (component "
-               "%lld, of %d points): the density has errors of this size at possible starts of "
-               "chains, by rounding or by a solver in the model (ODE, root, integral)",
+               "%lld; %d points were compared): the density has errors of this size at possible "
+               "starts of chains, from rounding or from a solver in the model (ODE, root, "
+               "integral)",
                worst, (long long)where, n_point);
     say_minibatch(check);
     fflush(stdout);

@@ -244,7 +244,8 @@ static void print_corpus(const em_table *table, const conversion *c)
         int64_t all, dropped;
         em_text_corpus_tokens(c->documents, &all, &dropped);
         fprintf(c->found, "# dropped    %lld of %lld tokens of the text%s\n", (long long)dropped,
-                (long long)all, c->text.like ? ", as that file has not their words" : "");
+                (long long)all,
+                c->text.like ? ", because the file of --like does not have their words" : "");
     }
     fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
     fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);

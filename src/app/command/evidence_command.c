@@ -41,7 +41,7 @@ static em_status check_data(const evidence *a, const evidence *b)
                ? EM_OK
                : em_fail(EM_EUSAGE,
                          "%s has other data than %s: found the hash %s, expected %s; give "
-                         "--same-data if only columns differ and the responses are the same",
+                         "--same-data if the responses are the same and only other columns differ",
                          b->path, a->path, b->data, a->data);
 }
 

@@ -422,8 +422,8 @@ static em_status compare(const report_arguments *a)
         return status;
     if (!commands || !commands->compare)
         return em_fail(EM_EUSAGE,
-                       "report: found %lld files, of which %s is no run of a model whose "
-                       "runs are compared (lda), expected one file",
+                       "report: found %lld files, expected one, or runs of model lda: %s is not "
+                       "a run of such a model",
                        (long long)a->n_file, a->file[0]);
     if (!a->output || a->figures || a->pattern)
         return em_fail(EM_EUSAGE, "report: found several files, expected --output PAGE with them, "

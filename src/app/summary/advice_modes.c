@@ -184,8 +184,9 @@ static em_status tell_row(mode_view *v, double *draws, FILE *out)
     fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
           "known, and longer runs do not help. ",
           out);
-    fputs(judge->can_be_tempered ? "Runs with temper: {} in the config find them, and so do runs "
-                                   "with temper: auto if warmup ends in several modes. "
+    fputs(judge->can_be_tempered ? "Runs with temper: {} in the config estimate the weights, and "
+                                   "so do runs with temper: auto if warmup ends in several "
+                                   "modes. "
                                  : "Tempering is not possible with this model or sampler. ",
           out);
     em_status status = tell_densities(v, out, &tells);
@@ -193,8 +194,9 @@ static em_status tell_row(mode_view *v, double *draws, FILE *out)
         status = find_exchange(v, draws, &other);
     if (!status && other)
         fprintf(out,
-                "%s and %s have exchanged their values, as the components of a mixture do when "
-                "their labels are arbitrary: order them, for example by Stan's type ordered.",
+                "%s and %s have exchanged their values (label switching), as the components of a "
+                "mixture do if their labels are arbitrary: constrain their order, for example by "
+                "Stan's type ordered.",
                 v->row->name, other->name);
     else if (!status && !tells)
         fputs(judge->can_be_tempered ? "Constrain the model to one mode if the modes are copies of "
@@ -219,8 +221,8 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FIL
     em_modes_describe(modes, sizeof text, text);
     fprintf(out, "Modes: the chains are in %s. ", text);
     if (modes->unsettled > 0)
-        fprintf(out, "%lld %s in none for long. ", (long long)modes->unsettled,
-                modes->unsettled == 1 ? "is" : "are");
+        fprintf(out, "%lld %s in no mode for long. ", (long long)modes->unsettled,
+                modes->unsettled == 1 ? "chain stays" : "chains stay");
     em_status status = em_mode_finder_create(judge->n_chain, judge->n_draw, &finder);
     status = status ? status : em_allocate_doubles(judge->n_chain * judge->n_draw, &draws);
     status = status ? status : em_allocate(judge->n_chain, sizeof *v.mean, &v.mean);

@@ -151,8 +151,9 @@ static em_status find_factor(const json_t *levels, em_features *f, const em_tabl
     em_status status = find_levels(table, j, &factor->n, &factor->level);
 
     if (!status && are_many(factor->n, table->total))
-        em_say("warning: %s: factor %s has %lld levels in %lld rows, so that most coefficients are "
-               "of one row: leave out a column that identifies rows; numbers need no factor()",
+        em_say("warning: %s: factor %s has %lld levels in %lld rows, so that most coefficients "
+               "describe a single row: leave out a column that identifies rows; numbers need no "
+               "factor()",
                table->path, em_excerpt_of(table->name[j]).text, (long long)factor->n,
                (long long)table->total);
     if (!status && factor->n < 2)

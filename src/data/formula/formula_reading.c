@@ -68,8 +68,9 @@ em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES])
         }
         if (length == 0 || is_digit)
             return em_reading_fail(r, *from == '(' && strchr(from, '|')
-                                          ? "a column (effects that vary by group need a Stan "
-                                            "program, model.name: stan, which brms or Bambi write)"
+                                          ? "a column (effects that vary by group need another "
+                                            "model: a Stan program (model.name: stan), as brms "
+                                            "makes it, or a model of Bambi)"
                                           : "a column");
     }
     if (length >= EM_NAME_BYTES)
@@ -122,7 +123,7 @@ static const char *instead_of(const char *name)
     if (strcmp(name, "as.factor") == 0 || strcmp(name, "ordered") == 0)
         return "categories are factor(NAME)";
     if (em_text_find(name, smooth) >= 0)
-        return "smooth terms need a Stan program (model.name: stan), which brms or Bambi write";
+        return "smooth terms need a Stan program (model.name: stan), as brms makes it";
     return "give the data a column of its values";
 }
 

@@ -61,7 +61,7 @@ static em_status next_field(const em_lines *lines, const char *delimiter, char *
             end += strspn(end, padding(delimiter));
         if (!end)
             return em_fail(EM_EDATA,
-                           "%s:%lld: found a quote that nothing closes on its line, expected "
+                           "%s:%lld: found a quote that is not closed on its line, expected "
                            "\"text\" as a field: one line a row, without line breaks in its text",
                            lines->path, (long long)lines->number);
         if (*end && !strchr(delimiter, *end))

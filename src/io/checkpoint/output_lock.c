@@ -78,10 +78,10 @@ static em_status read_record(int descriptor, const char *path, lock_record *out)
     if (text[0] == '\0' || sscanf(text, layout, &out->held, &out->beat, &out->made, &out->pid,
                                   out->host, out->boot, out->since, out->job) == 8)
         return EM_OK;
-    return em_fail(
-        EM_EDATA,
-        "%s: found a file that is no lock of emass, but emass needs this name: move the file away",
-        path);
+    return em_fail(EM_EDATA,
+                   "%s: found a file that is not a lock of emass, but emass needs this name: move "
+                   "the file away",
+                   path);
 }
 
 /* Opens the file again and reads the record, because only then do network file systems show changes
@@ -234,8 +234,8 @@ static em_status await_change(const em_lock *lock, const char *output, outcome g
     lock_record now;
 
     if (!is_blank(old))
-        em_say("%s names a run on %s, process %lld, since %s: waiting up to %d s for a change of "
-               "its counter, which shows that it still runs",
+        em_say("%s names a run on %s, process %lld, since %s: waiting up to %d s to see whether "
+               "the counter in that file changes, as it does while the run goes on",
                lock->path, old->host, old->pid, old->since, patience);
     for (int i = 0; i < patience; i++) {
         sleep(1);

@@ -269,4 +269,4 @@ const em_model_ops em_model_normal_wishart = {
     .add_likelihood = add_likelihood,
     .summary = &(const em_model_summary){.add = add_summary, .take = take_summary},
     .metric = &(const em_model_metric){.add = add_metric},
-    .prior = &(const em_model_prior){.none = "has a flat prior of mu, which is no distribution"}};
+    .prior = &(const em_model_prior){.none = "has a flat prior of mu, which is improper"}};

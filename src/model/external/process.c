@@ -69,7 +69,7 @@ static em_status read_members(process *self, const json_t *answer, double *outpu
     em_status status;
 
     if (!json_is_object(answer))
-        return em_fail(EM_NONFINITE, "the answer is no JSON object");
+        return em_fail(EM_NONFINITE, "the answer is not a JSON object");
     if (id && json_integer_value(id) != self->n_asked)
         return em_fail(EM_NONFINITE, "the answer is that of another evaluation");
     if (error)

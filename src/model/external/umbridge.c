@@ -36,7 +36,8 @@ static const em_field fields[] = {
     EM_JSON(umbridge_options, config, .fallback = "",
             .doc = "{key: value}: handed to the server with each request"),
     EM_ROW_AS("parameters", em_simulator_options, parameters, EM_FIELD_JSON, char *, .fallback = "",
-              .doc = EM_SIMULATOR_PARAMETERS_DOC "; none: theta, flat, as the server has it"),
+              .doc = EM_SIMULATOR_PARAMETERS_DOC
+              "; none: theta with a flat prior, of the size that the server reports"),
     EM_SIMULATOR_FIELDS,
     {0}};
 

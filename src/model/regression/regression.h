@@ -27,15 +27,18 @@ typedef struct em_regression_options {
     EM_REAL(em_regression_options, prior_scale, .minimum = 1e-300, .maximum = 1e300,               \
             .fallback = "none", .word = "none",                                                    \
             .doc = "a number in place of prior: the variance of a normal prior on every "          \
-                   "coefficient, the intercept too, alpha in the papers; sigma then is half "      \
-                   "Student-t of scale 2.5, phi inverse Gamma(0.4, 0.3)"),                         \
-        EM_JSON(em_regression_options, prior, .fallback = "",                                      \
-                .doc = "on the data's scale: {coefficients: {normal: [0, 10]}, intercept: "        \
-                       "{student_t: [3, 0, 5]}, sigma: {exponential: 1}, autoscale: true}, or "    \
-                       "coefficients: {age: {normal: [0, 1]}, default: {cauchy: [0, 2.5]}}; what " \
-                       "is absent: normal(0, 2.5 sd(y) / sd(x)), of the intercept at the means "   \
-                       "normal(mean(y), 2.5 sd(y)), sigma exponential of mean sd(y); 0 and 1 for " \
-                       "mean(y) and sd(y) with a log or logit link"),                              \
+                   "coefficient, the intercept too, alpha in the papers; the prior of sigma "      \
+                   "is then half Student-t of scale 2.5, that of phi inverse Gamma(0.4, 0.3)"),    \
+        EM_JSON(                                                                                   \
+            em_regression_options, prior, .fallback = "",                                          \
+            .doc =                                                                                 \
+                "on the data's scale: {coefficients: {normal: [0, 10]}, intercept: "               \
+                "{student_t: [3, 0, 5]}, sigma: {exponential: 1}, autoscale: true}, or "           \
+                "coefficients: {age: {normal: [0, 1]}, default: {cauchy: [0, 2.5]}}; defaults: "   \
+                "coefficients normal(0, 2.5 sd(y) / sd(x)); intercept, with "                      \
+                "predictors at their means, normal(mean(y), 2.5 sd(y)); sigma "                    \
+                "exponential of mean sd(y); with a log or logit link 0 and 1 replace "             \
+                "mean(y) and sd(y)"),                                                              \
         EM_BOOL(em_regression_options, log_likelihood, .fallback = "false",                        \
                 .doc = "store the log likelihood of each observation, in the group "               \
                        "log_likelihood; and responses in observed_data"),                          \

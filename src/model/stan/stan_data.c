@@ -259,8 +259,8 @@ static em_status check_name(const data_reading *r, const em_stan_data *data, con
                        (long long)r->line, (int)length, name);
     for (int64_t i = 0; i < data->count; i++)
         if (strlen(data->datum[i].name) == length && memcmp(data->datum[i].name, name, length) == 0)
-            return em_fail(EM_EDATA, "%s:%lld: %.*s is there twice", r->path, (long long)r->line,
-                           (int)length, name);
+            return em_fail(EM_EDATA, "%s:%lld: found %.*s again, expected each variable once",
+                           r->path, (long long)r->line, (int)length, name);
     return data->count < MOST_VARIABLES
                ? EM_OK
                : em_fail(EM_EDATA, "%s: more than %d variables", r->path, MOST_VARIABLES);

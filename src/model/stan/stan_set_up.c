@@ -50,7 +50,7 @@ static void print(const char *text, int length)
             em_say("the program prints: %.*s", printed.length, printed.line);
             printed.length = 0;
             if (++printed.n_line == MOST_LINES)
-                em_say("the program prints more, which is left out");
+                em_say("the program prints more, which is not shown");
         } else if (printed.length < (int)sizeof printed.line)
             printed.line[printed.length++] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
     }
@@ -263,9 +263,10 @@ static void tell_missing(const em_stan *self)
     }
     if (n > 0)
         em_say(
-            "warning: %s: the draws lack %s%s: the library cannot compute what the program makes "
-            "of its parameters (one compiled by BridgeStan may: model.library)",
-            self->name, missing, n > 1 ? " and all else of this kind" : "");
+            "warning: %s: the draws lack %s%s, because the library cannot compute the "
+            "transformed parameters and generated quantities of this program (a library compiled "
+            "by BridgeStan may: model.library)",
+            self->name, missing, n > 1 ? " and other variables" : "");
 }
 
 /* Reads the sizes and names of the constructed program. Local. */

@@ -189,7 +189,7 @@ em_status em_changes_find(const em_config *config, const char *stored, em_change
         em_yaml_parse("an old config", stored, em_config_is_data, config->model, &c.old) == EM_OK)
         status = compare_all(&c, config);
     else if (!status)
-        fputs("all of an unreadable config", c.keys);
+        fputs("all options (the stored config cannot be read)", c.keys);
     status = em_text_end(&keys, status, &out->refused);
     if (!status && keys.length == 0)
         em_release(&out->refused);

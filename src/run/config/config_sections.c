@@ -212,8 +212,8 @@ static em_status unknown_variant(const em_config_section *section, const em_yaml
     if (strcmp(section->kind, "model") == 0 && is_other_regression(found))
         return em_fail(EM_ECONFIG,
                        "%s: unknown model '%s'; regressions are linear, logistic, poisson and "
-                       "negative_binomial, and another takes a Stan program (name: stan), which "
-                       "brms or Bambi write",
+                       "negative_binomial, and others need a Stan program (name: stan), as brms "
+                       "makes it, or a model of Bambi",
                        entry->place, found);
     if (nearest.name)
         return em_fail(EM_ECONFIG, "%s: unknown %s '%s'; did you mean %s?", entry->place,

@@ -87,7 +87,7 @@ static em_status add_reading(const em_prediction *request, const em_model_ops *o
         if (!em_field_find(ops->fields, name[i]))
             return em_fail(
                 EM_EUSAGE,
-                "predict: found --%s, expected none: it is no option of the data of model %s",
+                "predict: found --%s, expected none: it is not an option of the data of model %s",
                 name[i], ops->name);
         status = em_format_text(&setting[*n], "model.%s='%s'", name[i], value[i]);
         *n += status == EM_OK;
@@ -155,8 +155,9 @@ static em_status find_wanted(const predicting *p, const em_variable *variable, w
     out->variable = em_reader_find(p->reader, variable->name);
     if (out->variable < 0)
         return em_fail(EM_EDATA,
-                       "%s: found no %s in the posterior, which predictions need: was it left out "
-                       "by output.variables, or not asked for (model.store_weights of a network)?",
+                       "%s: found no %s in the posterior, which predictions need: was it "
+                       "excluded by output.variables, or not stored (model.store_weights of a "
+                       "network)?",
                        p->request->path, variable->name);
     const int64_t there = em_reader_variable_at(p->reader, out->variable)->size;
     if (there != out->size)

@@ -76,7 +76,7 @@ em_status em_stored_config(const char *path, const char *folder, int n_override,
 
     *out = NULL;
     if (!status && !em_reader_text(reader, "config", &text))
-        status = em_fail(EM_EDATA, "%s: no config in it: expected a file of emass", path);
+        status = em_fail(EM_EDATA, "%s: found no config, expected an output of emass", path);
     if (!status && folder)
         status = parse_in(folder, path, text, n_override, override, out);
     else if (!status)

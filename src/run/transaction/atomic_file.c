@@ -47,11 +47,11 @@ static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_inp
     if (!status && !overwrite)
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", output);
     if (!status && em_file_exists(file->path[CHECKPOINT]))
-        status =
-            em_fail(EM_EUSAGE, "%s is of a run that can be resumed, from %s: it is not replaced",
-                    output, file->path[CHECKPOINT]);
+        status = em_fail(EM_EUSAGE,
+                         "%s belongs to a run that can be resumed from %s: it is not replaced",
+                         output, file->path[CHECKPOINT]);
     if (!status && there.st_size > 0 && !em_numbers_is_ours(output))
-        status = em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", output);
+        status = em_fail(EM_EUSAGE, "%s is not an output of emass: it is not replaced", output);
     return status;
 }
 
@@ -64,10 +64,11 @@ static em_status clear_part(const char *part)
     if (lstat(part, &there) != 0 && errno == ENOENT)
         return EM_OK;
     if (S_ISREG(there.st_mode) && there.st_size > 0 && !em_h5_may_be(part))
-        return em_fail(EM_EUSAGE,
-                       "%s: found a file that is no output of emass, but emass needs this name: "
-                       "move the file away",
-                       part);
+        return em_fail(
+            EM_EUSAGE,
+            "%s: found a file that is not an output of emass, but emass needs this name: "
+            "move the file away",
+            part);
     return em_file_remove(part);
 }
 

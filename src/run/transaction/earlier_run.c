@@ -87,7 +87,7 @@ static em_status read_output(const em_output_transaction *t, em_transaction_file
     if (ours || torn || (status && status != EM_EDATA))
         return status == EM_EDATA ? EM_OK : status;
     return em_fail(EM_EUSAGE,
-                   "%s: found a file that is no output of emass, expected one or none: neither "
+                   "%s: found a file that is not an output of emass, expected one or none: neither "
                    "--overwrite nor --resume touches it",
                    path);
 }
@@ -165,8 +165,9 @@ static em_status check_extendable(const em_output_transaction *t, const char *pa
         "%s is complete, with %lld draws planned, and cannot be extended: %s; --overwrite draws "
         "all of it anew, and output.keep_checkpoint: true then keeps the state beside it",
         path, (long long)existing->planned_draws,
-        existing->left_out ? existing->left_out
-                           : "it holds no checkpoint, as it is of an earlier version of emass");
+        existing->left_out
+            ? existing->left_out
+            : "it holds no checkpoint, because an earlier version of emass wrote it");
 }
 
 /* Whether a run may continue this file, and whether the file needs no more draws. */
@@ -267,8 +268,10 @@ static em_status check_hashes(const char *path, const char *program, const char 
     const hashes expected = hashes_of(model);
 
     if (program && strcmp(program, expected.program) != 0)
-        return em_fail(EM_ECONFIG, "%s is of another program: its hash was %s, expected %s", path,
-                       program, expected.program);
+        return em_fail(
+            EM_ECONFIG,
+            "%s is a run of another Stan program: the hash of the program was %s, expected %s",
+            path, program, expected.program);
     const bool is_unknown =
         strcmp(data, "xxh64:0000000000000000") == 0; /* as em_density_create has it */
     if (!is_unknown && strcmp(data, expected.data) != 0)

@@ -33,8 +33,9 @@ extern const char *const em_riemann_metrics[];
               .choices = em_riemann_metrics, .doc = "the model's metric, or its diagonal"),        \
         EM_ROW_AS("fixed_point", type, member.fixed_point, EM_FIELD_INT, int64_t, .minimum = 1,    \
                   .maximum = 1000, .fallback = "converge", .word = "converge",                     \
-                  .doc = "rounds of the implicit solves: to convergence, or the papers' 1 to 3, "  \
-                         "which bias (rhmc by 5 % of a variance with one round of step size 0.6)")
+                  .doc = "rounds of fixed-point iteration in each implicit step: to "              \
+                         "convergence, or the papers' 1 to 3, which cause a bias (in rhmc 5 "      \
+                         "% of a variance with one round and step size 0.6)")
 
 /* The metric at the position where it was last evaluated, and work space. Matrices are [dim][dim],
  * or [dim] if the model's metric is diagonal. */

@@ -27,7 +27,7 @@ typedef struct optimiser_options {
 
 #define SQUARE_FIELDS(b)                                                                           \
     EM_REAL(optimiser_options, square_decay, .maximum = 0.999999999, .fallback = b,                \
-            .doc = "b of the moving average of squared gradients"),                                \
+            .doc = "b, the decay rate of the moving average of squared gradients"),                \
         EM_REAL(optimiser_options, delta, .minimum = 1e-300, .maximum = 1e300, .fallback = "1e-8", \
                 .doc = "number added to the root of that average")
 
@@ -40,12 +40,12 @@ static const em_field sgd_fields[] = {EM_STOCHASTIC_FIELDS("0.001"),
 static const em_field rmsprop_fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"), SQUARE_FIELDS("0.99"), {0}};
 
-static const em_field adam_fields[] = {EM_STOCHASTIC_FIELDS("0.001"),
-                                       EM_REAL(optimiser_options, momentum, .maximum = 0.999999999,
-                                               .fallback = "0.9",
-                                               .doc = "a of the moving average of gradients"),
-                                       SQUARE_FIELDS("0.999"),
-                                       {0}};
+static const em_field adam_fields[] = {
+    EM_STOCHASTIC_FIELDS("0.001"),
+    EM_REAL(optimiser_options, momentum, .maximum = 0.999999999, .fallback = "0.9",
+            .doc = "a, the decay rate of the moving average of gradients"),
+    SQUARE_FIELDS("0.999"),
+    {0}};
 
 /* ---- the three optimisers ---- */
 

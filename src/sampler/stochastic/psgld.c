@@ -29,7 +29,7 @@ typedef struct psgld_options {
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"),
     EM_REAL(psgld_options, square_decay, .maximum = 0.999999999, .fallback = "0.99",
-            .doc = "b of the moving average of squared mean gradients"),
+            .doc = "b, the decay rate of the moving average of squared mean gradients"),
     EM_REAL(
         psgld_options, lambda, .minimum = 1e-300, .maximum = 1e300, .fallback = "1e-5",
         .doc =

@@ -35,10 +35,10 @@ extern const char *const em_minibatch_orders[];
                 "epochs at which step_size is halved, warmup counted: [20, 30]; an epoch has as "  \
                 "many inner steps as the data have minibatches, or one step without minibatches"), \
         EM_REAL(em_stochastic_options, decay_power, .maximum = 1, .fallback = "0",                 \
-                .doc = "c of step_size (1 + t / b)^-c in iteration t, above 1/2 for convergence; " \
-                       "0: a constant step"),                                                      \
+                .doc = "exponent c: the step size in iteration t is step_size (1 + t / "           \
+                       "b)^-c; above 1/2 for convergence; 0: a constant step size"),               \
         EM_REAL(em_stochastic_options, decay_scale, .minimum = 1e-300, .maximum = 1e300,           \
-                .fallback = "1000", .doc = "b of the decreasing steps, in iterations")
+                .fallback = "1000", .doc = "b of the decreasing step size, in iterations")
 
 /* em_sampler_ops.n_extra of kernels with an extra number for each parameter. Rows are padded, so
  * that they line up with the panels. Local. */

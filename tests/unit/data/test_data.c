@@ -304,7 +304,7 @@ static const fault_case bad[] = {
     {"1,2\n3,0x10\n", {":2:", "found '0x10'", "expected a number"}},
     {"1,2\n3,4.5.6\n", {":2:", "found '4.5.6'", "expected a number"}},
     {"1,2\n3,4abc\n", {":2:", "found '4abc'", "expected a number"}},
-    {"1,2\n3,\"4\n", {":2:", "nothing closes on its line", "expected"}},
+    {"1,2\n3,\"4\n", {":2:", "is not closed on its line", "expected"}},
     {"1,2\n3,\"4\"5\n", {":2:", "stray quote", "expected"}},
     {"a;b\tc,d;e\n1;2.5\t3\n", {":2:", "found '1;2.5'", "expected a number"}},
     {"1 1:1\n1 0:1\n", {":2:", "index '0'", "from 1"}},

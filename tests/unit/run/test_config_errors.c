@@ -47,7 +47,8 @@ static const struct {
      "heart.yaml:1: unknown model 'gausian'; did you mean gaussian?"},
     {"model: {name: gamma, data: a.csv}\n",
      "heart.yaml:1: unknown model 'gamma'; regressions are linear, logistic, poisson and "
-     "negative_binomial, and another takes a Stan program (name: stan), which brms or Bambi write"},
+     "negative_binomial, and others need a Stan program (name: stan), as brms makes it, or a model "
+     "of Bambi"},
     {"model: {name: linear, family: gamma, data: a.csv}\n",
      "heart.yaml:1: unknown key model.family; the family is the name of the model: linear, "
      "logistic, "
