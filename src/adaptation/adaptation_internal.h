@@ -82,7 +82,7 @@ typedef struct em_initial_phase {
 typedef struct em_length_search {
     int64_t from;                         /* iterations done when the initial phase ended */
     em_trajectory drawn, kept;            /* trajectories: tried now, best so far */
-    em_dual_averaging kept_averaging;     /* of these */
+    em_dual_averaging kept_averaging;     /* of the trajectories `kept` */
     em_acceptance_statistics *statistics; /* [n_local_chain] */
     double *lag;                          /* [n_local_chain][em_lag_size] */
     double *kept_r, *tried_r;             /* [dim] */

@@ -8,7 +8,7 @@
  * limit the work space takes 17 GB. */
 enum { MOST_DENSE = 32766, MOST_DENSE_BY_CHOICE = 200 };
 
-/* A mass of low rank is chosen only where memory allows at least so many directions. */
+/* A mass of low rank is chosen only if memory allows at least this many directions. */
 enum { LEAST_RANK = 8 };
 
 /* Whether estimates may be of low rank. This requires that one rank gathers their samples and that

@@ -26,6 +26,6 @@ em_status em_page_make_folder(const char *path);
  * call em_page_close(page, status) even then. */
 em_status em_page_open(const char *path, em_page *page);
 
-/* Closes the page. Without an error it gets its name; else it is removed, and `status` is returned.
- * Errors: EM_EIO. */
+/* Closes the page. Without an error it gets its final name; else it is removed, and `status`
+ * returned. Errors: EM_EIO. */
 em_status em_page_close(em_page *page, em_status status);

@@ -21,15 +21,15 @@ struct em_diag {
         *comm;        /* whose ranks hold the other draws; NULL: this rank holds all */
     int64_t *count;   /* [em_subcommunicator_size] chains of each */
     em_status status; /* of what they did together */
-    int64_t n_sorted; /* room for so many draws */
+    int64_t n_sorted; /* capacity in draws */
     em_sorted *sorted, *folded;
-    int64_t n_lanes[N_SERIES]; /* room for so many numbers */
+    int64_t n_lanes[N_SERIES]; /* capacity in numbers */
     double *lanes[N_SERIES];   /* the halves of each, side by side */
     double *score, *half;      /* of the ranks among n_score draws, and half way between them */
     int64_t n_score;
     int64_t n_place, n_place_chain, n_place_draw;
     int64_t *place; /* [n_place] in lanes, of the n_place_draw draws of n_place_chain chains */
-    int64_t n_mean, n_variance; /* room for so many half chains */
+    int64_t n_mean, n_variance; /* capacity in half chains */
     double *mean, *variance;    /* [N_SERIES] of all of them */
     em_ess *ess;
     em_visits *visits;   /* borrowed; NULL: none */

@@ -6,7 +6,7 @@
  * and Gabry (2024), "Pareto smoothed importance sampling". The fit is that of Zhang and Stephens
  * (2009). Observations are handled one at a time. All Local.
  *
- * Results are those of ArviZ's loo, but for three cases:
+ * Results are those of ArviZ's loo, with three exceptions:
  *   all log likelihoods are equal: k is -infinity, because the weights have no tail (ArviZ:
  *   infinity);
  *   a tail cannot be fitted: k is infinity (ArviZ: NaN, which counts as good);

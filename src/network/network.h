@@ -58,8 +58,8 @@ typedef struct em_network {
     double sigma;                        /* if sigma is known */
     double precision;                    /* of the weights' prior, if it is known */
     double gamma[2];                     /* shape and rate of the precisions' prior */
-    int n_weighted;                      /* layers with weights, and their numbers: */
-    int weighted[EM_MOST_LAYERS];
+    int n_weighted;                      /* layers with weights */
+    int weighted[EM_MOST_LAYERS];        /* [n_weighted] their indices */
     const em_pass_ops *pass_ops;
     em_pass *pass;
     int64_t batch;              /* observations at a time */
@@ -73,8 +73,8 @@ typedef struct em_network {
     double *label;            /* responses of the test observations of all shards */
     em_network_choice scored; /* training observations */
     em_network_choice probe;  /* test observations whose predictions are reported */
-    int64_t n_told;           /* numbers of a report that shards exchange: */
-    double *told;             /* scores of parts of the test data, of the training data, probes */
+    int64_t n_told;           /* numbers of a report that shards exchange */
+    double *told;             /* [n_told] scores of parts of the test and training data, probes */
     double *predicted;        /* [test->rows.count][n_moment] predictions of the last report */
     int64_t first_chain, n_chain;
     double *n_average; /* [n_chain] draws in the averages */

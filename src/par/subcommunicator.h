@@ -17,9 +17,10 @@ void em_subcommunicator_destroy(
     em_subcommunicator **communicator); /* NULL-safe. Collective over the peer ranks. */
 
 int64_t em_subcommunicator_size(
-    const em_subcommunicator *communicator); /* 0: this rank is in none. Local. */
+    const em_subcommunicator
+        *communicator); /* its number of ranks; 0: this rank is in none. Local. */
 int64_t em_subcommunicator_member(
-    const em_subcommunicator *communicator); /* which of them this rank is. Local. */
+    const em_subcommunicator *communicator); /* the index of this rank in it. Local. */
 
 /* The largest x[i] of its ranks, none of them NaN, in place. Collective over its ranks. */
 void em_subcommunicator_maximum(const em_subcommunicator *communicator, int64_t n, double *x);

@@ -54,16 +54,17 @@ typedef struct em_move {
 struct em_tempering {
     em_tempering_task task;
     int64_t dim, stride, n_ladder, n_leg;
-    em_reference *reference[EM_MOST_LEGS]; /* that of leg B is a mixture of these: */
+    em_reference *reference[EM_MOST_LEGS]; /* that of leg B is a mixture of the next two */
     em_reference *learned_law;             /* the normal law of the draws */
     em_reference
-        *mode_law[EM_MOST_MODES];    /* the normal distributions at the modes that were found, */
-    double mode_mass[EM_MOST_MODES]; /* and their log masses */
+        *mode_law[EM_MOST_MODES]; /* [n_mode] normal distributions at the modes that were found */
+    double mode_mass[EM_MOST_MODES]; /* [n_mode] the log masses of these modes */
     int64_t n_mode;
     double *scale;          /* [dim] standard deviations of the normal reference of leg A */
-    em_structure structure; /* of the learned reference, the masses and the accumulators; */
-    int64_t most_rank;      /* or 0, or both of these are of low rank, by so many directions: */
-    em_window window;       /* the draws that they come from */
+    em_structure structure; /* of the learned reference, the masses and the accumulators */
+    int64_t most_rank;      /* not 0: reference and masses are of low rank, with at most this many
+                               directions */
+    em_window window;       /* the draws that these directions come from */
     em_noncentring map;     /* of the copies' coordinates to the model's (coordinates.c) */
     bool learns_map;        /* else it is the identity */
     em_noncentring_row *found_map; /* [dim] the map that the draws of this round show */
@@ -201,9 +202,10 @@ em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map,
 em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row);
 
 /*
- * Searches the draws of a round for a map, t->found_map: if they show none that suits them it is
- * the present one, or the identity if that does not suit them either. *grows: it has clearly more
- * non-centred parameters than the present one. Collective. Errors, agreed: EM_EMEMORY.
+ * Searches the draws of a round for a map, and stores it in t->found_map. If no new map suits the
+ * draws, it is the present one, or the identity if the present one does not suit them either.
+ * *grows: the map has clearly more non-centred parameters than the present one. Collective. Errors,
+ * agreed: EM_EMEMORY.
  */
 em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *grows);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Data are sent when so many bytes have gathered. */
+/* Data are sent when this many bytes have gathered. */
 enum { FULL = 1 << 24 };
 
 em_status em_lda_exchange_create(int64_t n_word, int64_t stride, int64_t shard, int64_t n_shard,

@@ -28,11 +28,12 @@ void em_held_out_define(bool given, double alpha, char doc[EM_HELD_OUT_DOC_SIZE]
  * are fold_start[d] <= i < fold_start[d + 1] of those that are folded in, and score_start[d] <= i <
  * score_start[d + 1] of those that are scored. */
 typedef struct em_held_out {
-    int64_t n_document, n_score;       /* documents; entries that are scored */
-    int64_t n_token;                   /* tokens that are scored */
-    bool is_first;                     /* whether this is the first shard */
-    int64_t first, end;                /* this shard scores documents first <= d < end, */
-    int64_t first_score, n_own;        /* whose scored entries are first_score .. + n_own - 1 */
+    int64_t n_document, n_score; /* documents; entries that are scored */
+    int64_t n_token;             /* tokens that are scored */
+    bool is_first;               /* whether this is the first shard */
+    int64_t first, end;          /* this shard scores documents first .. end - 1 */
+    int64_t first_score,
+        n_own; /* the scored entries of these documents: first_score .. first_score + n_own - 1 */
     int64_t *fold_start, *score_start; /* [n_document + 1] */
     int32_t *fold_word, *score_word;
     float *fold_count, *score_count;

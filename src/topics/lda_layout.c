@@ -21,7 +21,7 @@ enum {
     MOST_DOCUMENTS = 65536
 };
 
-/* The lowest level has about so many tokens in all, and so many documents for each topic. */
+/* The lowest level has about this many tokens in all, and this many documents for each topic. */
 enum { FIRST_TOKENS = 1 << 15, FIRST_DOCUMENTS = 4, MOST_LEVELS = 9 };
 
 int64_t em_topic_list_capacity(int64_t n_topic, int64_t length)

@@ -99,7 +99,8 @@ enum { EM_LDA_TABLE = 64 };
 typedef struct em_tokens {
     int64_t n_topic, stride;             /* em_topic_stride */
     int64_t n_word, n_document, n_token; /* the last two of this shard */
-    int64_t n_all, first_token; /* tokens of the whole corpus; of the shards before this one */
+    int64_t n_all,
+        first_token; /* tokens of the whole corpus; tokens of the shards before this one */
     int n_level; /* documents whose number is a multiple of 2^(n_level - 1 - l) have level l or a
                     lower one */
     bool sparse; /* documents keep lists of their topics */
@@ -108,7 +109,7 @@ typedef struct em_tokens {
     int64_t *number;       /* [n_document] in the corpus, in the order of the blocks */
     int32_t *length;       /* [n_document] tokens */
     int64_t *first;        /* [n_document] number of this shard's tokens before it in the corpus */
-    /* If layouts and topics are in the scratch file: */
+    /* Used if layouts and topics are in a scratch file. */
     int scratch;          /* file; -1: none */
     int64_t scratch_used; /* bytes */
     char *layout_room;    /* of the open block */

@@ -13,8 +13,8 @@
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
 
-/* Adds to row [dim], a map, those of parameters with level 0 that have a tail. The levels of others
- * rise by 1. is_known: an earlier window has found a tail; else one has to be evident. Does nothing
- * if the draws do not suffice. Errors: EM_EMEMORY. */
+/* Adds to a map, row [dim], the rows of parameters with level 0 that have a tail. The levels of
+ * other parameters rise by 1. is_known: an earlier window has found a tail, so weaker evidence is
+ * enough. Does nothing if there are too few draws. Errors: EM_EMEMORY. */
 em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
                       em_noncentring_row *row);

@@ -61,14 +61,15 @@ typedef enum em_phase_end {
 
 /* The part of this schedule that is fixed before the first iteration. */
 typedef struct em_warmup_plan {
-    int64_t initial;      /* iterations at most, or (given) exactly */
+    int64_t initial;      /* iterations of the initial phase: at most, or, if `given`, exactly */
     int64_t trial;        /* iterations of step_size, and of each trial of a trajectory length */
-    int64_t warmup;       /* of all phases, at most or exactly */
-    bool given;           /* exactly */
+    int64_t warmup;       /* iterations of all phases, at most or exactly, likewise */
+    bool given;           /* run.warmup is a number */
     double time;          /* of the first trajectories, in whitened units */
-    bool learned;         /* that time will be learned */
+    bool learned;         /* the trajectory length will be learned */
     bool multistage;      /* steps of several stages may be used */
-    bool searches_length; /* and there are enough iterations to try longer ones */
+    bool searches_length; /* longer trajectories are tried: `learned`, and there are enough
+                             iterations */
 } em_warmup_plan;
 
 /*

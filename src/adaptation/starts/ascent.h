@@ -25,16 +25,16 @@ typedef struct em_ascent {
     double *point;       /* [EM_ASCENT_GRADIENTS + 1][stride] */
     double *log_density; /* [EM_ASCENT_GRADIENTS + 1] */
     double *scale;       /* [stride] the diagonal of the inverse curvature at the last point,
- estimated from the steps so far */
-    double *best_scale;  /* [stride] and at the best one */
-    int64_t best;        /* the point with the largest product of density and volume; */
+                            estimated from the steps so far */
+    double *best_scale;  /* [stride] the same at the best point */
+    int64_t best;        /* the point with the largest product of density and volume */
     double best_mass;    /* the logarithm of that product. In the neck of a funnel many points have
                             about the same product, and `best` is the first of them */
     double *gradient;    /* [stride] at the last point */
     bool converged;      /* the next step would gain less than 0.01 */
     bool stuck;          /* no step along the gradient from the start raises the density */
-    int64_t gradients;   /* the number of gradients computed, */
-    int64_t most;        /* and its limit; EM_ASCENT_GRADIENTS by default */
+    int64_t gradients;   /* the number of gradients computed */
+    int64_t most;        /* the limit of that number; EM_ASCENT_GRADIENTS by default */
     double *work;
 } em_ascent;
 

@@ -2,12 +2,12 @@
  * The mode search: it chooses the starts of chains, and reports modes that the chains missed.
  *
  * A chain starts at a draw from the distribution of starts. If the log density there is lower than
- * draws from the posterior have, the chain starts at a point on the ascent from it instead. A start
+ * at draws from the posterior, the chain starts at a point on the ascent from it instead. A start
  * is drawn again in two cases: it cannot move, or the optimum that its ascent reaches has e^-15 or
  * less of the Laplace mass of another chain's. No state is copied between chains. With few chains,
  * further draws are followed to their optima, which only adds modes to the list. Probes may follow
  * (probes.h): single gradients at many more points, which also only add modes. At the end of
- * warmup draws that are far from the chains are followed, too. While chains sample, visits to each
+ * warmup ascents also start from points far from the chains. While chains sample, visits to each
  * mode are counted. A mode of notable mass that no draw is near to, or inside of, is reported.
  */
 #pragma once
@@ -27,9 +27,9 @@ typedef em_status em_start_law(void *context, int64_t chain, uint64_t draw, doub
 typedef struct em_mode_findings {
     int64_t n_redrawn; /* starts that were drawn again */
     int64_t n_mode;    /* em_mode_search_n_mode */
-    int64_t n_missed;  /* those of them with no draws, or too few, nearby or inside */
-    double log_mass;   /* log ratio of the Laplace mass of these to that of the others, and of the
-                          draws inside of no mode; NaN: none */
+    int64_t n_missed;  /* modes with no draws, or too few, nearby or inside */
+    double log_mass;   /* log ratio of the Laplace mass of the missed modes to that of the other
+                          modes and of the draws that are inside no mode; NaN: none is missed */
 } em_mode_findings;
 
 /* The largest dimension in which optima are compared and modes found. */
@@ -43,10 +43,10 @@ typedef struct em_search_plan {
                             fraction of the Laplace mass; 0: if it has no draws */
     bool notes_steep;    /* steep points of sampling are noted (steep_search.h) */
     bool keeps_one;      /* the normal approximation of a single mode is always kept, too */
-    double farthest; /* not 0: the gradients that the ascents leave are used for probes, which are
-                        single gradients at points around the known modes, up to so many standard
-                        deviations away, with ascents from those that no mode explains */
-    double probe_gradients; /* those of all chains that probes may take, whatever is left */
+    double farthest;     /* not 0: the gradients that the ascents leave are used for probes: single
+                            gradients at points around the known modes, up to this many standard
+                            deviations away. Ascents start from the probes that no mode explains */
+    double probe_gradients; /* gradients of all chains that probes may take in any case */
     uint64_t seed;          /* of the probes */
 } em_search_plan;
 

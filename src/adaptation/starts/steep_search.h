@@ -12,10 +12,10 @@
 
 typedef struct em_steep_search {
     em_steep_points points;
-    int64_t most, n; /* the most positions of a chain that are kept; those that are */
-    int64_t every;   /* they are from iterations that are multiples of this; a power of two */
-    int64_t last;    /* and the latest of them is from this one */
-    double *kept;    /* [n_chain][most][stride] */
+    int64_t most, n; /* positions of a chain that are kept: at most; so far */
+    int64_t every;   /* they are from iterations that are multiples of this power of two */
+    int64_t last;    /* the iteration of the latest of them */
+    double *kept;    /* [n_chain][most][stride] the positions */
 } em_steep_search;
 
 /* Local. Errors: EM_EMEMORY. */

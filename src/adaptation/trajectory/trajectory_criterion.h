@@ -64,14 +64,15 @@ void em_acceptance_observe(double acceptance, bool diverging, bool typical,
                            em_acceptance_statistics *statistics);
 
 typedef enum em_acceptance_verdict {
-    EM_ACCEPTANCE_EVEN,      /* one trajectory length and step size suit all of it */
-    EM_ACCEPTANCE_LOST,      /* the steps are too long in some places */
-    EM_ACCEPTANCE_DIVERGING, /* the same, so much that trajectories diverge there */
-    EM_ACCEPTANCE_UNEVEN     /* no single length does: the curvature varies too much */
+    EM_ACCEPTANCE_EVEN,      /* one trajectory length and step size suit the whole posterior */
+    EM_ACCEPTANCE_LOST,      /* the step size is too large in some regions */
+    EM_ACCEPTANCE_DIVERGING, /* it is so large there that trajectories diverge */
+    EM_ACCEPTANCE_UNEVEN     /* no single length is suitable: the curvature varies too much */
 } em_acceptance_verdict;
 
 /*
- * What acceptance tells of the region that the chains without the outlying ones have visited.
+ * What the acceptance rates show about the region that the chains have visited, without the
+ * outlying chains.
  * UNEVEN: one of these chains accepts less, compared with their mean, than chance explains for
  * constant curvature. DIVERGING: more than one trajectory in 1000 diverges, whatever its step; with
  * as many in its draws a run has not converged (diagnostics/limits.h). Only with `one_length`.

@@ -194,18 +194,18 @@ function drawLoo(loo) {
 var KINDS = {
     chains: ["Chains of the parameters that mix worst", drawChain,
         "Left: the draws of each chain. When all is well, the chains look alike. Right: how the draws of each chain are spread over " +
-        "the ranks of all draws. When all is well, 19 of 20 steps of a line are in the grey band. Of more than eight chains, the " +
-        "eight are shown whose means are farthest out. Of parameters that are functions of one another, such as a coefficient on two " +
-        "scales, one is shown."],
+        "the ranks of all draws. When all is well, 19 of 20 steps of a line are in the grey band. If there are more than eight " +
+        "chains, the eight with the most extreme means are shown. If parameters are functions of one another, such as a coefficient " +
+        "on two scales, only one of them is shown."],
     forest: ["Intervals", drawIntervals,
-        "Median (dot), central 50 % (thick) and central 90 % (thin) of all draws. Each variable has its own axis. It has several, " +
-        "the widest intervals first, where some intervals would be mere dots on one axis."],
+        "Median (dot), central 50 % (thick) and central 90 % (thin) of all draws. Each variable has its own axis. If some intervals " +
+        "would be too short to see on one axis, the variable has several axes, with the widest intervals first."],
     pairs: ["Pairs", drawPairs,
-        "Draws of two parameters at a time, and on the diagonal of one. Large marks are divergent transitions: they gather where the posterior bends more " +
-        "sharply than the steps can follow. The parameters are those in which divergent draws stand farthest from the other draws, " +
-        "by ranks, and farther than chance leaves them one time in twenty. Where there is no clear pattern, they are those that mix " +
-        "worst. emass report --var NAME chooses others. Where a few draws would make an axis more than twice as wide, it shows the " +
-        "central 99 % of the draws."],
+        "Scatter plots of pairs of parameters; the diagonal shows the distribution of each parameter. Large marks are divergent " +
+        "transitions: they gather where the posterior bends more sharply than the steps can follow. The parameters shown are those " +
+        "whose ranks differ most between divergent draws and the others, if the difference is larger than chance explains in 19 of " +
+        "20 cases. If there is no such parameter, those that mix worst are shown. emass report --var NAME chooses others. If a few " +
+        "draws would make an axis more than twice as wide, it shows the central 99 % of the draws."],
     energy: ["Energy", drawEnergy,
         "When all is well, the dashed curve is about as wide as the other: a new momentum can then reach every energy. A narrow " +
         "dashed curve means that the chains explore the tails slowly (E-BFMI)."],
@@ -213,18 +213,18 @@ var KINDS = {
         "Largest and smallest eigenvalue of the inverse mass matrix after each M-step. Their ratio is the condition number. When all " +
         "is well, both stop changing before warmup ends."],
     tempering: ["Tempering", drawTempering,
-        "Left: the temperatures (beta) of the rungs of a ladder, and how often neighbouring rungs do not swap. When all is well, the " +
-        "dashed line is level in each leg. Right: the log evidence of both legs after each round of warmup, and of the draws. When " +
-        "all is well, both come to rest at one value. Early rounds may be outside of the picture. Below: which copy of the first " +
+        "Left: the temperatures (beta) of the rungs of a ladder, and the rejection rates of swaps between neighbours. When all is " +
+        "well, the dashed line is level in each leg. Right: the log evidence of both legs after each round of warmup, and of the draws. When " +
+        "all is well, both converge to one value. Early rounds may be outside the figure. Below: which copy of the first " +
         "ladder is on which rung after which scan; the dashed line is the posterior. When all is well, every copy, as the one in " +
         "colour, goes from end to end."],
     steps: ["Step size and acceptance", drawSteps,
         "Mean over the chains, and their range. The dashed line is the end of warmup. The file has statistics of warmup only with " +
         "output.save_warmup: true."],
     loo: ["Leaving out one observation", drawLoo,
-        "Pareto k says how much the posterior changes without an observation. Above the dashed line it changes more than draws of " +
-        "the whole posterior can tell. Then elpd_loo, the expected log density of new observations, is not reliable. Such " +
-        "observations are the first place to look for what the model does not fit."]
+        "Pareto k says how much the posterior changes if an observation is left out. Above the dashed line it changes too much to be " +
+        "estimated from draws of the full posterior. Then elpd_loo, the expected log density of new observations, is not reliable. " +
+        "Look first at such observations to find what the model does not fit."]
 };
 
 /* The kinds that the file has, that first which shows what is wrong: chains that do not agree, then

@@ -29,11 +29,11 @@ typedef struct em_examples_source {
 } em_examples_source;
 
 typedef struct em_examples {
-    char *path;    /* that messages about observations name */
+    char *path;    /* the file that messages about observations name */
     em_share rows; /* the observations of this shard; locally they are numbered from 0 */
     int64_t n_input;
-    bool images;         /* of bytes, in rows and columns: */
-    int64_t shape[2];    /* of an image; of a table n_input, 1 */
+    bool images;         /* the observations are images of bytes; false: rows of a table */
+    int64_t shape[2];    /* rows and columns of an image; of a table n_input, 1 */
     uint64_t hash;       /* of all files */
     const uint8_t *byte; /* of images: [rows.count][n_input] */
     const double *value; /* tables: [rows.count][n_column]; the inputs are the columns `column` */

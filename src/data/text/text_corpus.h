@@ -9,9 +9,10 @@
 /* Which words the corpus has. */
 typedef struct em_text_options {
     em_documents_options documents;
-    const char *stop_words;  /* left out: "english", "none", or a file with one a line */
-    int64_t least_documents; /* a word is in so many at least */
-    double most_share;       /* and in no more than this share of all */
+    const char
+        *stop_words; /* words to leave out: "english", "none", or a file with one word a line */
+    int64_t least_documents; /* a word must be in at least this many documents */
+    double most_share;       /* and in at most this share of all documents */
     int64_t most_words;      /* if there are more, those with the most tokens are kept */
     double phrases; /* neighbours a b, each in at least `least_documents`, become one word if (n_ab
                        - least_documents) n_words / (n_a n_b) exceeds this; 0: no phrases */

@@ -17,8 +17,8 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
 /* Reads the labels of a variable's own axes, which are those of its dataset after chain and draw.
  * em_reader_label makes the names of elements from them. An axis without a coordinate of its length
  * is numbered from 0, or from 1 with variable->index_base 1. Labels may be stored as characters or
- * as strings of fixed or variable length. Errors: EM_EDATA where the file is too small for so much
- * text, EM_EIO, EM_EMEMORY. */
+ * as strings of fixed or variable length. Errors: EM_EDATA if the labels are longer than the
+ * file; EM_EIO, EM_EMEMORY. */
 em_status em_label_axes(em_foreign *file, hid_t dataset, em_reader_variable *variable);
 void em_label_release(em_reader_variable *variable);
 

@@ -19,7 +19,7 @@ typedef struct em_evaluation {
     double seconds;
 } em_evaluation;
 
-/* All members are zero at first, but the sizes. A record has `width` numbers: the text `why`, x
+/* All members except the sizes are zero at first. A record has `width` numbers: the text `why`, x
  * [n], output [n_output] and gradient [n] (NaN: none). */
 typedef struct em_evaluation_table {
     int64_t n, n_output, width;

@@ -49,7 +49,7 @@ typedef struct em_regression_options {
 /* A positive parameter of the response distribution other than eta. */
 typedef struct em_shape {
     const char *name;
-    double value; /* NaN: unknown, and then: */
+    double value; /* NaN: unknown; the members below are then used */
     em_prior prior;
     em_prior earlier; /* the prior with model.prior_scale, if no other is given */
     bool prior_given; /* by its own option */

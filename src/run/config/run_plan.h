@@ -18,7 +18,7 @@ typedef struct em_width {
 typedef struct em_monitored {
     int64_t width, every, n_row;
     int64_t n_parameter; /* the first numbers, which a check uses first, or alone */
-    bool visits;         /* and the number of each draw's visit (diagnostics/visits.h) */
+    bool visits;         /* the number of each draw's visit (diagnostics/visits.h) is kept, too */
 } em_monitored;
 
 typedef struct em_plan {

@@ -20,7 +20,7 @@ bool em_kernel_is_exact(const em_kernel *kernel);
 /* Starts every sampler at the positions in engine->block. Collective. Errors: agreed. */
 em_status em_kernels_start(em_engine *engine);
 
-/* Pools what the model has learned by the end of warmup, of all chains. Collective. */
+/* At the end of warmup, pools over all chains what the model has learned. Collective. */
 em_status em_kernels_pool(em_engine *engine);
 
 /* Runs iteration `iteration` (from 0) of every sampler, one after the other. Local, but the

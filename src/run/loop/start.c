@@ -26,8 +26,8 @@ static const em_search_plan plain_search = {.least = 12, .most = 12, .notes_stee
                                                .keeps_one = true,
                                                .farthest = 300};
 
-/* The search of a tempered run has so many searchers, each with its share of the plan and at least
- * one ascent. */
+/* The search of a tempered run has this many searchers, each with its share of the plan and at
+ * least one ascent. */
 enum { N_SEARCHER = 64 };
 
 /* Warns that a minibatch is larger than the data, so that it has all observations. */

@@ -40,7 +40,7 @@ em_status em_output_create(const em_output_run *run, em_output **out);
 #define EM_OUTPUT_THINNING "thinning"
 #define EM_OUTPUT_ENDED_BY "ended_by"
 
-/* An attribute with the value 0, which only runs have to which tempering cannot be added
+/* An attribute with the value 0. Only runs to which tempering cannot be added have it
  * (run/config/compatibility.h). */
 #define EM_OUTPUT_CAN_BE_TEMPERED "can_be_tempered"
 

@@ -20,7 +20,7 @@ struct em_output {
     em_file_group *sampling, *warmup; /* [layout->n_group] */
     em_file_group averages;           /* of the model: one draw; group -1: none */
     int64_t first, n_taken; /* the buffers hold draws of a phase from `first` on, of all chains */
-    bool in_warmup;         /* which phase that is */
+    bool in_warmup;         /* the draws in the buffers are of warmup */
 };
 
 typedef struct em_group_name {

@@ -116,8 +116,9 @@ typedef struct em_trajectory {
 /* State of a gradient that is computed by coordinate ranges, in the coordinate blocks that are
  * moved. It is the gradient of one chain. */
 typedef struct em_gradient_ranges {
-    bool due;          /* the next move must compute the gradient of the last estimate, */
-    bool kept;         /* and store it in its panel, because it is the last one of the iteration */
+    bool due;          /* the next move must compute the gradient of the last estimate */
+    bool kept;         /* it must store that gradient in its panel, because it is the last one of
+                          the iteration */
     bool published;    /* all positions of the chain after the last move were passed to the model */
     bool moves_before; /* the kernel moves again before the next gradient */
 } em_gradient_ranges;
@@ -134,7 +135,7 @@ typedef struct em_ahead {
 /* Normals of the next move of a single chain, which a shard draws while it waits for others. */
 typedef struct em_early_normals {
     em_span own;       /* the coordinates that this shard moves */
-    int64_t next, end; /* own.first .. next - 1 are drawn; up to end - 1 may be */
+    int64_t next, end; /* own.first .. next - 1 have been drawn, and next .. end - 1 may be */
     em_stream stream;
     bool single; /* drawn in single precision */
     double *z;   /* [stride] */

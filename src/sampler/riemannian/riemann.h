@@ -48,13 +48,13 @@ typedef struct em_riemann {
     double *factor;     /* lower L, G = L L^T */
     double *derivative; /* [dim][dim][dim]: dG_k; by_element: none */
     double *half_trace; /* [dim]: tr(G^-1 dG_k) / 2; by_element: none */
-    double *at;         /* [dim]: that position */
+    double *at;         /* [dim]: the position of the metric */
     double half_log_determinant;
     double *velocity, *start, *next; /* [dim] */
     double *before, *half, *back; /* [dim]: state of the last step, for the test of reversibility */
     double *there;                /* G^-1 at the end of that step */
-    em_posterior *posterior;      /* the posterior whose metric it is, */
-    int64_t chain;                /* and the chain's number in the run */
+    em_posterior *posterior;      /* the posterior whose metric it is */
+    int64_t chain;                /* the number of the chain in the run */
 } em_riemann;
 
 /* em_sampler_ops.metric of kernels that use it: always EM_METRIC_FISHER, the model's. */

@@ -83,8 +83,9 @@ typedef em_status em_bath_maker(const void *self, const em_bath_key *key, em_bat
 /* The baths of a block of chains; neighbours with the same key share one. */
 typedef struct em_baths {
     int64_t n_chain;
-    em_bath_maker *make; /* set by the kernel, as the next two */
-    bool corrects;       /* false: V is taken as zero */
+    /* The next three members are set by the kernel. */
+    em_bath_maker *make;
+    bool corrects;    /* false: V is taken as zero */
     bool of_any_step; /* they do not depend on the step size, so a new step size needs no new baths
                        */
     em_bath **bath;   /* [n_chain] */

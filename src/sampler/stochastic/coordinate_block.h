@@ -48,7 +48,7 @@ typedef struct em_coordinate_block {
                                                                  alone */
 } em_coordinate_block;
 
-/* Fetches into the cache up to n more numbers of what the next coordinate block needs. */
+/* Fetches into the cache up to n more of the numbers that the next coordinate block needs. */
 void em_fetch_ahead(const em_step_context *context, int64_t n);
 
 /* Declares, before the moves that follow a gradient, whether the kernel moves again before the next
