@@ -190,7 +190,7 @@ static const struct {
     {"{\"N\": [1,2,]}", "d.json:1: found ']}', expected a number, a list or NaN"},
     {"{\"N\": [[1],[2,3]]}", "d.json:1: N: found a list of 2, expected 1 as before it"},
     {"{\"N\": 1", "d.json:1: found the end of the file, expected a comma or the end of the data"},
-    {"{\"N\": 1, \"N\": 2}", "d.json:1: found N again"},
+    {"{\"N\": 1, \"N\": 2}", "d.json:1: found N again, expected each variable once"},
     {"{\"__stanli\": 2}", "d.json:1: found '__stanli', expected the name of a variable"},
     {"{\"\": 2}", "d.json:1: found '', expected the name of a variable"},
     {"{\"N\": -1e400}", "d.json:1: found '-1e400}', expected a number that fits a double"},

@@ -531,7 +531,7 @@ static const struct {
     {"[{\"convolution\": 4}]", "a convolution without kernel"},
     {"[{\"convolution\": 4, \"kernel\": 4, \"padding\": \"same\"}]", "even kernel"},
     {"[{\"convolution\": 4, \"kernel\": 3, \"padding\": \"full\"}]", "padding valid or same"},
-    {"[{\"dense\": 4, \"kernel\": 3}]", "of a convolution alone"},
+    {"[{\"dense\": 4, \"kernel\": 3}]", "only for a convolution"},
     {"[{\"dense\": 4, \"pool\": 3}]", "several of them"},
     {"[{}]", "none of them"},
     {"[{\"dens\": 4}]", "did you mean dense?"},
