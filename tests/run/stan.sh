@@ -149,7 +149,7 @@ STAN
     if ! grep -q 'of this model have no compiled path' words; then # the interpreter has it now
         return 0
     fi
-    grep -q 'rated.stan: the draws lack twice and all else' words || return 1
+    grep -q 'rated.stan: the draws lack twice and other variables, because' words || return 1
     limited "$emass" run rated.yaml --quiet --output no.h5 --set 'model.posterior_predictive=[y_rep]' 2>words || status=$?
     cat words
     [ "$status" = 2 ] && [ ! -e no.h5 ] && grep -q "model.posterior_predictive: found 'y_rep', expected names of generated quantities" words

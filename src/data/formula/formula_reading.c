@@ -68,9 +68,9 @@ em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES])
         }
         if (length == 0 || is_digit)
             return em_reading_fail(r, *from == '(' && strchr(from, '|')
-                                          ? "a column (effects that vary by group need another "
-                                            "model: a Stan program (model.name: stan), as brms "
-                                            "makes it, or a model of Bambi)"
+                                          ? "a column (effects that vary by group need a Stan "
+                                            "program, model.name: stan, as brms makes it, or a "
+                                            "model of Bambi)"
                                           : "a column");
     }
     if (length >= EM_NAME_BYTES)
