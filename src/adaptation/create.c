@@ -252,7 +252,7 @@ static em_status check_rules(const em_adapt *adapt, const em_sampler_ops *sample
         (adapt->estimator->windowed || !em_learns(adapt) || !adapt->shares))
         return em_fail(EM_ECONFIG, "mass.s_count_rule: interval is for the momentum estimator with "
                                    "share: all; use fixed");
-    if (sampler->without_gradient && em_learns(adapt) && adapt->estimator != &em_variance)
+    if (sampler->without_gradient && em_learns(adapt) && adapt->estimator != &em_estimator_variance)
         return em_fail(EM_ECONFIG,
                        "mass.estimator is %s, but sampler %s computes no gradients nor momenta: "
                        "expected variance or none",

@@ -70,7 +70,7 @@ typedef struct em_estimator_ops {
 /* All estimators and their names, "none" first; both end with NULL. */
 extern const em_estimator_ops *const em_estimators[];
 extern const char *const em_estimator_names[];
-extern const em_estimator_ops em_fisher, em_variance;
+extern const em_estimator_ops em_estimator_fisher, em_estimator_variance;
 
 /* The number of accumulators of one chain for a part, or for all parts of a mass, which follow each
  * other. */

@@ -131,7 +131,7 @@ static em_status estimate(em_structure structure, int64_t dim, const double *cur
                                       : estimate_diag(dim, accumulator, inverse);
 }
 
-const em_estimator_ops em_fisher = {
+const em_estimator_ops em_estimator_fisher = {
     .name = "fisher",
     .doc = "least Fisher divergence from the target, from draws and gradients",
     .source = "Seyboldt, Carlson, Carpenter 2024 (nutpie); dense: W Cg W = Cx",

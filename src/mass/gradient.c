@@ -32,7 +32,7 @@ static em_status estimate(em_structure structure, int64_t dim, const double *cur
     return em_all_finite(dim, inverse) ? EM_OK : EM_NONFINITE;
 }
 
-const em_estimator_ops em_gradient = {
+const em_estimator_ops em_estimator_gradient = {
     .name = "gradient",
     .doc = "inverse second moment of the gradients of the log density",
     .source = "E[g g^T] is the Fisher information of a Gaussian target",

@@ -88,7 +88,7 @@ static void deviation(em_structure structure, int64_t dim, const double *current
     }
 }
 
-const em_estimator_ops em_momentum = {
+const em_estimator_ops em_estimator_momentum = {
     .name = "momentum",
     .doc = "inverse second moment of the momenta, as in the papers; learns nothing from exact "
            "gradients",

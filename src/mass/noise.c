@@ -36,7 +36,7 @@ static em_status estimate(em_structure structure, int64_t dim, const double *cur
     return EM_OK;
 }
 
-const em_estimator_ops em_noise = {
+const em_estimator_ops em_estimator_noise = {
     .name = "noise",
     .doc = "mass proportional to the covariance of the minibatch gradient noise",
     .source = "the fixed points of SGNHT-EM; LEARNING 2",

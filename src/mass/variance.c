@@ -23,7 +23,7 @@ static em_status estimate(em_structure structure, int64_t dim, const double *cur
     return em_all_finite(elements, inverse) ? EM_OK : EM_NONFINITE;
 }
 
-const em_estimator_ops em_variance = {
+const em_estimator_ops em_estimator_variance = {
     .name = "variance",
     .doc = "covariance of the draws, shrunk as in Stan",
     .source = "Stan reference manual, covariance adaptation",

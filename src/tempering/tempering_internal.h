@@ -230,7 +230,7 @@ em_mass_form em_tempering_form(const em_tempering *t);
  * gradients. Local. */
 static inline const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
 {
-    return t->without_gradient ? &em_variance : &em_fisher;
+    return t->without_gradient ? &em_estimator_variance : &em_estimator_fisher;
 }
 
 /* The ratio of the standard deviations of the learned reference to those of the draws. */
