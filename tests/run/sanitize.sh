@@ -75,6 +75,8 @@ for model in $(names models); do
     esac >model.yaml
     check "model $model" clean $expected "$emass" run model.yaml "${short[@]}"
 done
+printf 'model: {name: eight_schools}\nrun: {draws: 20}\n' >auto.yaml
+check "warmup to its end, with a non-centred hierarchy" clean 0 "$emass" run auto.yaml "${short[@]}"
 check "expanded parameters" clean 0 "$emass" run mean.yaml "${short[@]}"
 check "two ranks, warmup saved" clean 0 mpirun -n 2 "$emass" run hmc.yaml "${short[@]}" \
     --set output.save_warmup=true --set output.save_unconstrained=true
