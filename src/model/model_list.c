@@ -5,25 +5,18 @@
 #include <stddef.h>
 #include <string.h>
 
-extern const em_model_ops em_model_banana, em_model_double_well, em_model_double_well_tilted,
-    em_model_eight_schools, em_model_gaussian, em_model_linear, em_model_logistic,
-    em_model_negative_binomial, em_model_normal_wishart, em_model_poisson, em_model_process,
-    em_model_stan, em_model_umbridge;
+/* The models, in the order of `emass list`. The table of a model is em_model_NAME. */
+#define MODELS(each)                                                                               \
+    each(eight_schools) each(gaussian) each(normal_wishart) each(linear) each(logistic)            \
+        each(poisson) each(negative_binomial) each(double_well) each(double_well_tilted)           \
+            each(banana) each(stan) each(process) each(umbridge)
 
-const em_model_ops *const em_models[] = {&em_model_eight_schools,
-                                         &em_model_gaussian,
-                                         &em_model_normal_wishart,
-                                         &em_model_linear,
-                                         &em_model_logistic,
-                                         &em_model_poisson,
-                                         &em_model_negative_binomial,
-                                         &em_model_double_well,
-                                         &em_model_double_well_tilted,
-                                         &em_model_banana,
-                                         &em_model_stan,
-                                         &em_model_process,
-                                         &em_model_umbridge,
-                                         NULL};
+#define DECLARED(name) extern const em_model_ops em_model_##name;
+#define MODEL(name)    &em_model_##name,
+
+MODELS(DECLARED)
+
+const em_model_ops *const em_models[] = {MODELS(MODEL) NULL};
 
 /* The satellites: topics/sampler/topics_satellite.c, network/network_satellite.c. */
 extern const em_satellite em_topics_satellite, em_network_satellite;

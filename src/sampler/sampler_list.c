@@ -3,18 +3,19 @@
 
 #include <stddef.h>
 
-extern const em_sampler_ops em_hmc, em_nuts, em_walnuts, em_rwm, em_slice;
-extern const em_sampler_ops em_sgd, em_rmsprop, em_adam, em_sgld, em_psgld, em_sgrld,
-    em_sghmc_naive, em_sghmc, em_sgrhmc, em_recipe_constant;
-extern const em_sampler_ops em_sgnht, em_msgnht, em_rhmc, em_nphmc, em_sgnphmc, em_sgrnphmc,
-    em_gibbs;
+/* The kernels, in the order of `emass list`. The table of a kernel is em_NAME. */
+#define SAMPLERS(each)                                                                             \
+    each(hmc) each(nuts) each(walnuts) each(rwm) each(slice) each(sgd) each(rmsprop) each(adam)    \
+        each(sgld) each(psgld) each(sgrld) each(sghmc_naive) each(sghmc) each(sgrhmc)              \
+            each(recipe_constant) each(sgnht) each(msgnht) each(rhmc) each(nphmc) each(sgnphmc)    \
+                each(sgrnphmc) each(gibbs)
 
-const em_sampler_ops *const em_samplers[] = {
-    &em_hmc,      &em_nuts,        &em_walnuts, &em_rwm,    &em_slice,
-    &em_sgd,      &em_rmsprop,     &em_adam,    &em_sgld,   &em_psgld,
-    &em_sgrld,    &em_sghmc_naive, &em_sghmc,   &em_sgrhmc, &em_recipe_constant,
-    &em_sgnht,    &em_msgnht,      &em_rhmc,    &em_nphmc,  &em_sgnphmc,
-    &em_sgrnphmc, &em_gibbs,       NULL};
+#define DECLARED(name) extern const em_sampler_ops em_##name;
+#define SAMPLER(name)  &em_##name,
+
+SAMPLERS(DECLARED)
+
+const em_sampler_ops *const em_samplers[] = {SAMPLERS(SAMPLER) NULL};
 
 const em_sampler_ops *em_sampler_at(int i)
 {
