@@ -91,12 +91,19 @@ static em_status read_given(int number, json_t *layer, given *out)
 
 static em_status choose_activation(int number, const char *name, em_activation *out)
 {
-    for (int i = 0; em_activation_names[i]; i++)
+    char expected[160] = "activation ";
+
+    for (int i = 0; em_activation_names[i]; i++) {
         if (strcmp(name, em_activation_names[i]) == 0) {
             *out = (em_activation)i;
             return EM_OK;
         }
-    return bad(number, name, "activation relu, sigmoid or tanh");
+        em_append(sizeof expected, expected, "%s%s", em_activation_names[i],
+                  !em_activation_names[i + 1]   ? ""
+                  : em_activation_names[i + 2] ? ", "
+                                               : " or ");
+    }
+    return bad(number, name, expected);
 }
 
 static em_status set_dense(int number, const given *g, em_layer *layer)
