@@ -93,10 +93,10 @@ static bool warning_at(const em_network *self, int i, char words[static WORDS])
     if (i == 0 && s->of_class) {
         list_empty(self, empty);
         if (*empty)
-            snprintf(words, WORDS,
-                     "%s: no training observation has the label %s, of 0 to %" PRId64
-                     ": labels are 0, 1, ..., without gaps",
-                     e->path, empty, self->n_output - 1);
+            em_append(WORDS, words,
+                      "%s: no training observation has the label %s, of 0 to %" PRId64
+                      ": labels are 0, 1, ..., without gaps",
+                      e->path, empty, self->n_output - 1);
     }
     if (i == 1 && s->n_large > 0)
         snprintf(words, WORDS,

@@ -289,7 +289,7 @@ static void write_stan(const char *source, const char *data_json, const char *in
 static void stan_lower(double *theta)
 {
     const double mu = normal(0, 2), sigma = gamma_rate(1, 1);
-    char y[512] = "";
+    char y[400] = "";
 
     (void)theta;
     for (int i = 0; i < 10; i++)
