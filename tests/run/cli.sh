@@ -36,7 +36,7 @@ config() { # FILE SAMPLER-LINE
 }
 
 # ---- usage ----
-fails 2 'evidence, launch, topics (see emass --help)' "$emass"
+fails 2 ', topics (see emass --help)' "$emass"
 fails 2 'did you mean summary?' "$emass" sumary x.h5
 fails 2 'see emass --help' "$emass" --frobnicate
 for command in run check summary; do
@@ -80,7 +80,7 @@ for command in run summary check list; do
     prints "usage: emass $command" "$emass" $command --help
     prints 'Exit status: 0 done' "$emass" $command --help
 done
-wide=$(for command in run summary report check list topics predict verify merge loo diff convert; do
+wide=$(for command in $(emass_commands); do
     "$emass" $command --help | sed "s/^/$command: /" | grep -E '^[a-z]+: .{97}'
 done)
 report "help has no line that is wider than the others" "$wide"

@@ -145,7 +145,7 @@ def check_options(folder):
     path = os.path.join(folder, "4x1000-1.h5")
     rows = summary(path, "--var", "i*", "--var", "vector[1,2]", "--percentiles", "2.5,50")
     report(sorted(rows) == ["iid", "infinite", "vector[1,2]"], "--var takes globs and elements")
-    report(list(rows["iid"])[3:5] == ["2.5%", "50%"], "--percentiles names the columns")
+    report([c for c in rows["iid"] if "%" in c] == ["2.5%", "50%"], "--percentiles names the columns")
     r_hat = [row["r_hat"] for row in summary(path, "--sort", "r_hat").values()]
     report(math.isnan(r_hat[0]) and r_hat[2:] == sorted(r_hat[2:], reverse=True),
            "--sort r_hat: undefined first, then the highest")

@@ -61,6 +61,11 @@ limited() { # COMMAND...
     timeout -k 10 "$EMASS_LIMIT" "$@"
 }
 
+# The names of all commands, from the list in `emass --help`.
+emass_commands() {
+    "$emass" --help | awk '/^commands:/ { listed = 1; next } /^$/ { listed = 0 } listed { print $1 }'
+}
+
 moment_run() {
     printf '%s: {%s}\n' model 'name: eight_schools' sampler 'name: hmc' \
         run 'chains: 2, warmup: 50, draws: 50' >"$scratch/moment.yaml"

@@ -53,7 +53,7 @@ known() {
         grep -oE -- ' --[a-z-]+' <<<"$line" | while read -r option; do
             grep -q -- " $option" "help.$command" || { echo "$command $option" && return 1; }
         done || return 1
-    done < <(grep -ohE '(^|`)emass (run|summary|check|list|report|topics|predict|merge|diff|verify|convert)[^`#]*' "${pages[@]}" |
+    done < <(grep -ohE '(^|`)emass ('"$(emass_commands | paste -sd '|')"')[^`#]*' "${pages[@]}" |
         tr -d '`' | sed 's/  .*//')
 }
 
