@@ -81,6 +81,25 @@ START_TEST(constants)
 }
 END_TEST
 
+/* If x has the prior, 3 x has the prior whose scale is changed by 3. */
+START_TEST(change_of_scale)
+{
+    const em_prior prior = prior_of(_i);
+    const em_prior_law *law = em_prior_law_of(&prior);
+    em_prior scaled = prior;
+
+    em_prior_scale_by(&scaled, 3);
+    for (double t = -2; law->positive && t <= 2; t += 0.25) {
+        const double x = place(law, t);
+        const double expected = log_density(&prior, x) + law->constant(&prior) - log(3);
+        const double found = log_density(&scaled, 3 * x) + law->constant(&scaled);
+        ck_assert_double_eq_tol(found, expected, 1e-12 * (1 + fabs(expected)));
+    }
+    if (!law->positive)
+        ck_assert_double_eq(scaled.scale, 3 * prior.scale);
+}
+END_TEST
+
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -183,6 +202,7 @@ int main(void)
 
     tcase_add_loop_test(tests, derivatives, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, constants, FIRST, EM_N_PRIOR);
+    tcase_add_loop_test(tests, change_of_scale, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, draws, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, curvature, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, information, FIRST, EM_N_PRIOR);
