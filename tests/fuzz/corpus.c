@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < N_OPTION)
         return 0;
     n_word = data[WORDS] % 64;
-    options.format = data[FORMAT] % (EM_CORPUS_MARKET_COLUMNS + 1);
+    options.format = data[FORMAT] % EM_N_CORPUS_FORMAT;
     options.data = (char *)fuzz_file(data + N_OPTION, size - N_OPTION);
     status = em_corpus_read(&options, n_word, 0, 0, 1, &corpus);
     REQUIRE(!status || *em_error_text());

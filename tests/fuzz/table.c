@@ -17,7 +17,7 @@ static em_table_options options_of(const uint8_t *option, const char *path, char
 
     snprintf(response, 8, "%d", option[RESPONSE] / 4);
     return (em_table_options){.data = (char *)path,
-                              .format = option[FORMAT] % (EM_TABLE_SPACE + 1),
+                              .format = option[FORMAT] % EM_N_TABLE_FORMAT,
                               .header = option[HEADER] % (EM_HEADER_NO + 1),
                               .asks_header = option[HEADER] / 32 % 2,
                               .response = named ? response : NULL,

@@ -12,8 +12,9 @@ typedef enum em_corpus_format {
     EM_CORPUS_AUTO,
     EM_CORPUS_LDA_C,
     EM_CORPUS_DOCWORD,
-    EM_CORPUS_MARKET,        /* Matrix Market, rows are documents */
-    EM_CORPUS_MARKET_COLUMNS /* columns are */
+    EM_CORPUS_MARKET,         /* Matrix Market, rows are documents */
+    EM_CORPUS_MARKET_COLUMNS, /* columns are */
+    EM_N_CORPUS_FORMAT
 } em_corpus_format;
 
 extern const char *const em_corpus_format_names[];

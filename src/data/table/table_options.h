@@ -62,7 +62,8 @@ typedef enum em_table_format {
     EM_TABLE_COMMA,
     EM_TABLE_SEMICOLON,
     EM_TABLE_TAB,
-    EM_TABLE_SPACE
+    EM_TABLE_SPACE,
+    EM_N_TABLE_FORMAT
 } em_table_format;
 
 typedef enum em_table_header { EM_HEADER_AUTO, EM_HEADER_YES, EM_HEADER_NO } em_table_header;
