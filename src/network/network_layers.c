@@ -99,7 +99,7 @@ static em_status choose_activation(int number, const char *name, em_activation *
             return EM_OK;
         }
         em_append(sizeof expected, expected, "%s%s", em_activation_names[i],
-                  !em_activation_names[i + 1]   ? ""
+                  !em_activation_names[i + 1]  ? ""
                   : em_activation_names[i + 2] ? ", "
                                                : " or ");
     }

@@ -81,7 +81,7 @@ for command in run summary check list; do
     prints 'Exit status: 0 done' "$emass" $command --help
 done
 wide=$(for command in $(emass_commands); do
-    "$emass" $command --help | sed "s/^/$command: /" | grep -E '^[a-z]+: .{97}'
+    "$emass" "$command" --help | sed "s/^/$command: /" | grep -E '^[a-z]+: .{97}'
 done)
 report "help has no line that is wider than the others" "$wide"
 for name in hmc logistic fisher; do
