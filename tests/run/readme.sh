@@ -92,6 +92,17 @@ functions() { # the tables of a page name functions that are in the files beside
     done
 }
 
+named() { # `NAME` of [FILE](PATH), or `NAME` ([FILE](PATH)): the file has that name
+    local page folder name file
+    for page in "${pages[@]}"; do
+        folder=$(dirname "$page")
+        tr '\n' ' ' <"$page" | grep -oE '`[a-z0-9_]+` +(of |in |\()\[[^]]*\]\([^)#]*\.[ch]\)' |
+            sed -E 's/^`([^`]*)`.*\((.*)\)$/\1 \2/' | while read -r name file; do
+            grep -qw -- "$name" "$folder/$file" || { echo "$folder: $name is not in $file" && return 1; }
+        done || return 1
+    done
+}
+
 in_the_menu() { # every page of the guide is in that of the site, and in the list of the README
     local page list
     list=$(sed -n '/^## The guide/,$p' "$project/README.md")
@@ -111,6 +122,7 @@ check 'its commands have their options' known
 check 'its goals are there' goals
 check 'its links lead somewhere' links
 check 'functions are where the guide says' functions
+check 'names of the code are in the files that pages give for them' named
 check 'it is short, and so are its lines' short
 check 'it lists every page of the guide' in_the_menu
 check 'the pages of the site are found' "$project/analysis/guide/collect.py" "$scratch/pages"
