@@ -174,7 +174,7 @@ static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
 /* Visits the flags of the outlying chains, as doubles. */
 static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
 {
-    double *x = NULL;
+    EM_SCOPED double *x = NULL;
     em_status status = em_agree(em_allocate(adapt->n_chain, sizeof *x, &x));
 
     for (int64_t c = 0; !status && c < adapt->n_chain; c++)
@@ -182,7 +182,6 @@ static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
     status = status ? status : visitor->shared(visitor->context, "outlying", adapt->n_chain, x);
     for (int64_t c = 0; !status && c < adapt->n_chain; c++)
         adapt->outlying[c] = x[c] != 0;
-    em_release(&x);
     return status;
 }
 
@@ -228,7 +227,7 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
 
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor)
 {
-    double *rows = NULL;
+    EM_SCOPED double *rows = NULL;
     em_status status = visit_counters(adapt, visitor);
 
     if (status)
@@ -264,6 +263,5 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
         if (adapt->learner[i]->visit)
             status = adapt->learner[i]->visit(adapt, visitor);
     em_publish_to_chains(adapt);
-    em_release(&rows);
     return status;
 }

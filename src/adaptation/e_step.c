@@ -104,7 +104,7 @@ static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
 static em_status pool_window(em_adapt *adapt, int64_t done)
 {
     const int64_t first_chain = adapt->first_chain, n = adapt->n_accumulator;
-    double *sums = NULL;
+    EM_SCOPED double *sums = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *sums, &sums));
 
     status = status ? status : em_grid_begin_sum(adapt->grid, n);
@@ -120,7 +120,6 @@ static em_status pool_window(em_adapt *adapt, int64_t done)
     }
     if (!status)
         em_grid_end_sum(adapt->grid, n, adapt->pooled);
-    em_release(&sums);
     return status;
 }
 

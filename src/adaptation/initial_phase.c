@@ -42,7 +42,7 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
     const int64_t n_chain = adapt->n_chain, dim = adapt->dim;
     const int64_t batch = em_least((1 << 20) / n_chain + 1, dim);
     const double *x = inverse_curvature ? inverse_curvature : block->gradient;
-    double *work = NULL, *scale = NULL;
+    EM_SCOPED double *work = NULL, *scale = NULL;
     em_mass *mass = NULL;
     em_status status = em_agree(
         em_allocate_all(EM_ARRAY(work, adapt->n_local_chain * batch + n_chain * (batch + 1)),
@@ -60,7 +60,6 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
         adapt->pools->mass = mass;
         em_publish_to_chains(adapt);
     }
-    em_release_all(&work, &scale);
     return status;
 }
 
@@ -110,8 +109,8 @@ em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *
                             bool *renews)
 {
     em_initial_phase *initial = adapt->initial;
-    em_log_density_window *window = NULL;
-    double *scratch = NULL;
+    EM_SCOPED em_log_density_window *window = NULL;
+    EM_SCOPED double *scratch = NULL;
     bool is_other_map = false;
 
     (void)renews; /* these kernels draw momenta in each iteration */
@@ -138,7 +137,6 @@ em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *
     initial->window = em_warmup_next_window(adapt->plan, done);
     em_window_aim(&adapt->window, em_warmup_window_begin(initial->window), initial->window);
     em_drop_segments(adapt);
-    em_release_all(&window, &scratch);
     return status;
 }
 

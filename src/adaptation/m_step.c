@@ -30,7 +30,7 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
                        em_samples *samples, double weight)
 {
     const int64_t size = adapt->form.ops->size(&adapt->form);
-    double *current = NULL;
+    EM_SCOPED double *current = NULL;
     em_status status = em_estimate(adapt->estimator, &adapt->form, pool->mass, accumulator, samples,
                                    adapt->estimate);
 
@@ -42,7 +42,6 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
         adapt->estimate[i] = (1 - weight) * current[i] + weight * adapt->estimate[i];
     if (!adapt->estimator->windowed)
         status = em_clip_eigenvalues(&adapt->form, current, adapt->estimate);
-    em_release(&current);
     return status;
 }
 
@@ -52,7 +51,7 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
                           em_samples *samples, int64_t done, em_m_step *record)
 {
     const double weight = kappa(adapt, pool->n_published);
-    em_mass *trial = NULL;
+    EM_SCOPED_BY(em_mass_destroy) em_mass *trial = NULL;
     em_status status = EM_OK;
 
     *record = (em_m_step){.iteration = (double)done,
@@ -76,7 +75,6 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
         record->kappa = 0;
     const em_mass *next = trial ? trial : pool->mass;
     const em_status range = next->ops->range(next, &record->smallest, &record->largest);
-    em_mass_destroy(&trial);
     return range ? range : status;
 }
 

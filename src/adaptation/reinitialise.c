@@ -57,8 +57,8 @@ static void copy_chain(em_adapt *adapt, em_block *block, int64_t chain, const do
 static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, const bool *stuck)
 {
     const int64_t n_chain = adapt->n_chain, width = 2 * block->dim + 1;
-    double *local = NULL, *all = NULL;
-    int64_t *source = NULL;
+    EM_SCOPED double *local = NULL, *all = NULL;
+    EM_SCOPED int64_t *source = NULL;
     em_status status =
         em_agree(em_allocate_all(EM_ARRAY(local, block->n_chain * width),
                                  EM_ARRAY(all, n_chain * width), EM_ARRAY(source, n_chain)));
@@ -74,7 +74,6 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
                        all + source[em_uniform_below(&stream, 0, (uint64_t)n_source)] * width,
                        done);
     }
-    em_release_all(&local, &all, &source);
     return status;
 }
 
@@ -82,7 +81,7 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
 static em_status find_stuck(em_adapt *adapt, const em_log_density_window *window, bool *stuck,
                             int64_t *n)
 {
-    double *factor = NULL;
+    EM_SCOPED double *factor = NULL;
     em_status status = em_agree(em_allocate(adapt->n_chain, sizeof *factor, &factor));
 
     status = status ? status : em_grid_gather_chains(adapt->grid, 1, adapt->step_factor, factor);
@@ -91,14 +90,13 @@ static em_status find_stuck(em_adapt *adapt, const em_log_density_window *window
                    em_stands_still(&window[c], adapt->dim);
         *n += stuck[c];
     }
-    em_release(&factor);
     return status;
 }
 
 em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
                                  const em_log_density_window *window, int64_t done)
 {
-    bool *stuck = NULL;
+    EM_SCOPED bool *stuck = NULL;
     int64_t n = 0;
 
     if (!adapt->options->rescue)
@@ -112,6 +110,5 @@ em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
     }
     for (int64_t c = 0; !status && c < adapt->n_chain; c++)
         adapt->outlying[c] &= !stuck[c];
-    em_release(&stuck);
     return status;
 }

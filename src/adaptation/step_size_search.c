@@ -38,7 +38,7 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
  */
 static em_status pool_medians(em_adapt *adapt, const double *chain_value, double *out)
 {
-    double *all = NULL;
+    EM_SCOPED double *all = NULL;
 
     if (!adapt->shares) {
         memcpy(out, chain_value, (size_t)adapt->n_pool * sizeof *out);
@@ -50,7 +50,6 @@ static em_status pool_medians(em_adapt *adapt, const double *chain_value, double
         em_sort_numbers(adapt->n_chain, all);
         *out = em_sorted_median(adapt->n_chain, all);
     }
-    em_release(&all);
     return status;
 }
 

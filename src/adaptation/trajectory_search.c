@@ -125,7 +125,7 @@ static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdic
 {
     const int64_t n_chain = adapt->n_chain, n = sizeof(em_acceptance_statistics) / sizeof(double);
     const double most_lost = adapt->phase == EM_PHASE_STEP_SIZE ? em_most_lost(adapt) : 1;
-    em_acceptance_statistics *all = NULL;
+    EM_SCOPED em_acceptance_statistics *all = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
     if (!status)
@@ -134,7 +134,6 @@ static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdic
     if (!status)
         *verdict =
             em_judge_acceptance(n_chain, all, adapt->outlying, tests_curvature(adapt), most_lost);
-    em_release(&all);
     return status;
 }
 
@@ -143,7 +142,7 @@ static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdic
 static em_status compare_trajectories(em_adapt *adapt, bool *keeps, bool *tries_longer)
 {
     em_length_search *search = adapt->search;
-    double *scratch = NULL;
+    EM_SCOPED double *scratch = NULL;
     em_status status = em_agree(em_allocate(2 * adapt->dim, sizeof *scratch, &scratch));
     bool verdict[2] = {true, false};
 
@@ -154,7 +153,6 @@ static em_status compare_trajectories(em_adapt *adapt, bool *keeps, bool *tries_
     em_broadcast(verdict, sizeof verdict);
     *keeps = verdict[0];
     *tries_longer = verdict[1];
-    em_release(&scratch);
     return status;
 }
 

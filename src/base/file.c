@@ -120,7 +120,7 @@ em_status em_file_hash(int descriptor, const char *name, uint64_t bytes, uint64_
 {
     enum { PIECE = 1 << 20 };
     XXH64_state_t *state = XXH64_createState();
-    char *piece = NULL;
+    EM_SCOPED char *piece = NULL;
     em_status status =
         state ? em_allocate(PIECE, 1, &piece) : em_fail(EM_EMEMORY, "out of memory: no hash state");
 
@@ -135,7 +135,6 @@ em_status em_file_hash(int descriptor, const char *name, uint64_t bytes, uint64_
     if (!status)
         *hash = XXH64_digest(state);
     XXH64_freeState(state);
-    em_release(&piece);
     return status;
 }
 
@@ -155,12 +154,11 @@ em_status em_file_folder(const char *path, char **folder)
 
 em_status em_file_check_folder(const char *path)
 {
-    char *folder = NULL;
+    EM_SCOPED char *folder = NULL;
     em_status status = em_file_folder(path, &folder);
 
     if (!status && access(folder, W_OK | X_OK) != 0)
         status = em_fail(EM_EUSAGE, "%s: cannot be written: %s: %s", path, folder, strerror(errno));
-    em_release(&folder);
     return status;
 }
 

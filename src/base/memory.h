@@ -72,6 +72,13 @@ em_status em_reallocate(int64_t count, size_t size, void *pointer);
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_release(void *pointer);
 
+/* Begins the declaration of local pointers, which em_release frees where their scope ends:
+ * EM_SCOPED double *work = NULL. EM_SCOPED_BY(f) instead calls f(&variable), for variables of other
+ * types. The variable must have a value from the beginning. What a function returns is computed
+ * before. */
+#define EM_SCOPED_BY(function) __attribute__((cleanup(function)))
+#define EM_SCOPED              EM_SCOPED_BY(em_release)
+
 /* Gives the pages within elements first .. first + n - 1, of `size` bytes each, of an array back to
  * the system. Their contents are lost; the array is still to be freed. NULL-safe. Local. */
 void em_release_pages(void *array, int64_t first, int64_t n, size_t size);

@@ -112,7 +112,7 @@ static int by_text(const void *a, const void *b)
 
 em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
 {
-    numbered_text *sorted = NULL;
+    EM_SCOPED numbered_text *sorted = NULL;
     int64_t n_sorted = 0;
     em_status status = em_allocate(n, sizeof *sorted, &sorted);
 
@@ -127,7 +127,6 @@ em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
         if (strcmp(sorted[i].text, sorted[i - 1].text) == 0 &&
             (*twin < 0 || sorted[i].number < *twin))
             *twin = sorted[i].number;
-    em_release(&sorted);
     return EM_OK;
 }
 

@@ -35,8 +35,8 @@ static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorte
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm),
                   all = size * size;
-    double *sample = NULL;
-    em_sorted *ordered = NULL;
+    EM_SCOPED double *sample = NULL;
+    EM_SCOPED em_sorted *ordered = NULL;
     em_status status = em_allocate_doubles(all, &sample);
 
     status = status ? status : em_allocate(2 * all, sizeof *ordered, &ordered);
@@ -54,7 +54,6 @@ static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorte
             p->send[to]++;
         }
     }
-    em_release_all(&ordered, &sample);
     return status;
 }
 

@@ -43,7 +43,7 @@ em_status em_find_divergence_cluster(int64_t n_chain, int64_t n_draw, const doub
 {
     const double one_of = 20;
     const int64_t n = n_chain * n_draw;
-    em_sorted *sorted = NULL, *scratch = NULL;
+    EM_SCOPED em_sorted *sorted = NULL, *scratch = NULL;
     int64_t n_marked = 0;
     em_status status;
 
@@ -65,6 +65,5 @@ em_status em_find_divergence_cluster(int64_t n_chain, int64_t n_draw, const doub
         out->distance = largest_gap(n, sorted, marked, n_marked);
         out->by_chance = sqrt(0.5 * log(2 * one_of * (double)n_tried) * (1 / a + 1 / b));
     }
-    em_release_all(&sorted, &scratch);
     return status;
 }

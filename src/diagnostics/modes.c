@@ -313,7 +313,7 @@ static void add_mode(em_modes *out, int64_t size)
 em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out)
 {
     const int64_t n_chain = finder->n_chain;
-    uint64_t *key = NULL;
+    EM_SCOPED uint64_t *key = NULL;
     int64_t n = 0;
     em_status status = em_allocate(n_chain, sizeof *key, &key);
 
@@ -331,7 +331,6 @@ em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out)
     out->unsettled = n_chain - n;
     if (out->count < 2)
         *out = (em_modes){.n_chain = n_chain};
-    em_release(&key);
     return status;
 }
 

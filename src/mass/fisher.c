@@ -26,7 +26,7 @@ static double diagonal_element(double variance_x, double variance_g)
 static em_status estimate_diag(int64_t dim, const double *accumulator, double *inverse)
 {
     const double n = accumulator[0];
-    double *variance_g = NULL;
+    EM_SCOPED double *variance_g = NULL;
     em_status status = em_allocate(dim, sizeof *variance_g, &variance_g);
 
     if (status)
@@ -36,7 +36,6 @@ static em_status estimate_diag(int64_t dim, const double *accumulator, double *i
                           accumulator + 1 + em_moments_size(EM_MASS_DIAG, dim), variance_g);
     for (int64_t i = 0; i < dim; i++)
         inverse[i] = diagonal_element(inverse[i], variance_g[i]);
-    em_release(&variance_g);
     return em_all_finite(dim, inverse) ? EM_OK : EM_NONFINITE;
 }
 
@@ -78,7 +77,7 @@ static bool covariances(int64_t dim, const double *accumulator, double *cx, doub
 static em_status estimate_dense(int64_t dim, const double *accumulator, double *inverse)
 {
     const int64_t square = dim * dim;
-    double *cx = NULL;
+    EM_SCOPED double *cx = NULL;
     em_status status = em_allocate(2 * square + dim + em_fisher_mean_work(dim), sizeof *cx, &cx);
 
     if (status)
@@ -92,7 +91,6 @@ static em_status estimate_dense(int64_t dim, const double *accumulator, double *
             inverse[i * dim + j] = inverse[i * dim + j] * scale[i] * scale[j];
     if (!status && !em_all_finite(square, inverse))
         status = EM_NONFINITE;
-    em_release(&cx);
     return status;
 }
 
@@ -101,7 +99,7 @@ static em_status unevenness(int64_t dim, const double *accumulator, double *out)
 {
     const int64_t square = dim * dim;
     const double n = accumulator[0];
-    double *cx = NULL;
+    EM_SCOPED double *cx = NULL;
     em_status status = n < 2 ? EM_NONFINITE : em_allocate(4 * square + 2 * dim, sizeof *cx, &cx);
 
     if (status)
@@ -117,7 +115,6 @@ static em_status unevenness(int64_t dim, const double *accumulator, double *out)
     }
     if (!status)
         *out = value[dim - 1] / pow(1 + sqrt((double)dim / n), 4);
-    em_release(&cx);
     return status;
 }
 

@@ -94,7 +94,7 @@ static em_status solve(const samples_span *s, const double *current, double *vec
 {
     const int64_t m = s->all.order, square = m * m;
     const double n = (double)s->n, weight = n / (n + shrinkage * (double)s->all.dim);
-    double *cx = NULL;
+    EM_SCOPED double *cx = NULL;
     em_status status = em_allocate_doubles(2 * square + em_fisher_mean_work(m) + m * s->n, &cx);
 
     if (status)
@@ -103,9 +103,7 @@ static em_status solve(const samples_span *s, const double *current, double *vec
     shrunk_covariance(s, 0, current + s->all.dim, 1, weight, work, cx);
     shrunk_covariance(s, 1, current + s->all.dim, -1, weight, work, cg);
     status = em_fisher_mean(m, cx, cg, work, vector);
-    status = status ? status : em_eigen(m, vector, m, value);
-    em_release(&cx);
-    return status;
+    return status ? status : em_eigen(m, vector, m, value);
 }
 
 /* Sets the scales from the variances at the beginning of `number`, and no directions. */

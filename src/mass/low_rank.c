@@ -272,7 +272,7 @@ static double largest_of(const em_mass *mass, em_map which, double *x, double *y
 
 static em_status range(const em_mass *mass, double *smallest, double *largest)
 {
-    double *work = NULL;
+    EM_SCOPED double *work = NULL;
     em_status status = em_allocate(2 * mass->stride, sizeof *work, &work);
 
     if (status)
@@ -280,7 +280,6 @@ static em_status range(const em_mass *mass, double *smallest, double *largest)
     *largest = largest_of(mass, EM_MAP_VELOCITY, work, work + mass->stride);
     memset(work, 0, (size_t)mass->stride * sizeof *work);
     *smallest = 1 / largest_of(mass, EM_MAP_SOLVE, work, work + mass->stride);
-    em_release(&work);
     return EM_OK;
 }
 

@@ -101,8 +101,9 @@ static em_status add_directions(const em_mass_form *form, em_vector_span *span,
 em_status em_low_rank_sum(int64_t first, const em_mass_form *form, int n,
                           const em_low_rank_term *term, double *number)
 {
-    double *values = number + form->dim, *factor = NULL;
-    em_vector_span span = {.n_row = 0};
+    EM_SCOPED double *factor = NULL;
+    double *values = number + form->dim;
+    EM_SCOPED_BY(em_span_release) em_vector_span span = {.n_row = 0};
 
     set_scales(first, form, n, term, number);
     memset(values, 0, (size_t)(form->most_rank * (1 + form->dim)) * sizeof *values);
@@ -111,8 +112,6 @@ em_status em_low_rank_sum(int64_t first, const em_mass_form *form, int n,
     em_status status = open_span(first, form, n, term, number, &span, &factor);
     if (!status && span.n_row > 0)
         status = add_directions(form, &span, factor, number);
-    em_release(&factor);
-    em_span_release(&span);
     return status;
 }
 

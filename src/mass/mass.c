@@ -40,7 +40,7 @@ em_status em_mass_of(const em_mass_form *form, const double *number, em_mass **o
 
 em_status em_mass_of_diagonal(const em_mass_form *form, const double *diagonal, em_mass **out)
 {
-    double *number = NULL;
+    EM_SCOPED double *number = NULL;
     em_status status = em_allocate(form->ops->size(form), sizeof *number, &number);
 
     *out = NULL;
@@ -48,21 +48,18 @@ em_status em_mass_of_diagonal(const em_mass_form *form, const double *diagonal, 
         form->ops->spread(form, diagonal, number);
         status = em_mass_of(form, number, out);
     }
-    em_release(&number);
     return status;
 }
 
 em_status em_mass_identity_of(const em_mass_form *form, em_mass **out)
 {
-    double *ones = NULL;
+    EM_SCOPED double *ones = NULL;
     em_status status = em_allocate(form->dim, sizeof *ones, &ones);
 
     *out = NULL;
     for (int64_t i = 0; !status && i < form->dim; i++)
         ones[i] = 1;
-    status = status ? status : em_mass_of_diagonal(form, ones, out);
-    em_release(&ones);
-    return status;
+    return status ? status : em_mass_of_diagonal(form, ones, out);
 }
 
 void em_mass_destroy(em_mass **mass)

@@ -36,7 +36,7 @@ em_status em_span_directions(const em_vector_span *s, int64_t count, const int64
                              const double *vector, double *direction)
 {
     const int64_t m = s->order, n = s->n_row, first = n - m;
-    double *mix = NULL;
+    EM_SCOPED double *mix = NULL;
     em_status status = em_allocate(count * n, sizeof *mix, &mix);
 
     for (int64_t j = 0; !status && j < count; j++)
@@ -49,7 +49,6 @@ em_status em_span_directions(const em_vector_span *s, int64_t count, const int64
         em_multiply_into(count, n, s->dim, mix, s->row, direction);
         em_orthonormalise(count, s->dim, direction, s->dim); /* rounding has left a little */
     }
-    em_release(&mix);
     return status;
 }
 

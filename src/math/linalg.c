@@ -97,7 +97,7 @@ em_status em_eigen(int64_t n, double *a, int64_t ld, double *value)
 
 em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, double *out)
 {
-    double *scaled;
+    EM_SCOPED double *scaled = NULL;
     em_status status = em_allocate_doubles(n * ld, &scaled);
 
     if (status)
@@ -108,7 +108,6 @@ em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, d
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, (int)n, (int)n, 1.0, v, (int)ld,
                 scaled, (int)ld, 0.0, out, (int)ld);
     em_mirror_lower(n, out, ld); /* symmetric to the last bit */
-    em_release(&scaled);
     return EM_OK;
 }
 

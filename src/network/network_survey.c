@@ -35,7 +35,7 @@ static em_status survey_sizes(em_network *self)
 {
     const em_examples *e = self->train;
     const int64_t half = e->rows.total / 2;
-    int64_t *count = NULL;
+    EM_SCOPED int64_t *count = NULL;
     em_status status = em_allocate(e->n_input + 1, sizeof *count, &count);
 
     if (!status)
@@ -49,7 +49,6 @@ static em_status survey_sizes(em_network *self)
         }
     self->survey.large_response = !status && self->output == EM_OUTPUT_NORMAL &&
                                   isnan(self->options->sigma) && count[e->n_input] > half;
-    em_release(&count);
     return status;
 }
 

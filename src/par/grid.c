@@ -285,7 +285,7 @@ static MPI_Datatype row_type(int64_t count, int64_t n)
 
 em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out)
 {
-    int *count = NULL;
+    EM_SCOPED int *count = NULL;
     em_status status = em_agree(em_allocate(2 * grid->n_group, sizeof *count, &count));
 
     for (int64_t group = 0; !status && group < grid->n_group; group++) {
@@ -300,7 +300,6 @@ em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x,
                        count + grid->n_group, row, grid->peers);
         MPI_Type_free(&row);
     }
-    em_release(&count);
     return status;
 }
 
@@ -331,7 +330,7 @@ em_status em_grid_move_items(em_grid_items from, em_grid_items to, int64_t n, co
                              double *out)
 {
     const int n_group = from.grid->n_group;
-    MPI_Request *request = NULL;
+    EM_SCOPED MPI_Request *request = NULL;
     MPI_Datatype row;
     const em_status status = em_agree(em_allocate(2 * n_group, sizeof *request, &request));
 
@@ -345,7 +344,6 @@ em_status em_grid_move_items(em_grid_items from, em_grid_items to, int64_t n, co
     begin_moves(&from, &to, true, n, row, (double *)x, request + n_group);
     MPI_Waitall(2 * n_group, request, MPI_STATUSES_IGNORE);
     MPI_Type_free(&row);
-    em_release(&request);
     return EM_OK;
 }
 

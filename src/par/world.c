@@ -152,14 +152,13 @@ static bool is_alone_in_step(void)
 /* MPI_Init without SLURM_STEP_ID. */
 static void initialise_outside_step(int *argc, char ***argv)
 {
-    char *step = NULL;
+    EM_SCOPED char *step = NULL;
 
     if (!em_copy_text(getenv("SLURM_STEP_ID"), &step))
         unsetenv("SLURM_STEP_ID");
     MPI_Init(argc, argv);
     if (step)
         setenv("SLURM_STEP_ID", step, 1);
-    em_release(&step);
 }
 
 void em_world_initialise_mpi(int *argc, char ***argv)

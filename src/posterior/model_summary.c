@@ -1,4 +1,5 @@
 /* Computes the summary of all rows that a model may have. */
+#include "base/memory.h"
 #include "emass/model/summary.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
@@ -39,7 +40,7 @@ static em_status check_share(const em_model *model)
 
 em_status em_model_summarise(em_model *model, const em_grid *grid)
 {
-    em_sums s = {0, NULL, NULL};
+    EM_SCOPED_BY(em_sums_release) em_sums s = {0, NULL, NULL};
     em_status status = check_share(model);
 
     if (!status && model->n_chunk > 0)
@@ -48,6 +49,5 @@ em_status em_model_summarise(em_model *model, const em_grid *grid)
         status = em_grid_share_failure(grid, status);
     for (int64_t chunk = 0; !status && chunk < model->n_chunk; chunk++)
         status = summarise_chunk(model, grid, chunk, &s);
-    em_sums_release(&s);
     return status;
 }

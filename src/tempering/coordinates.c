@@ -135,7 +135,7 @@ static em_status suits(const em_noncentring *map, const em_samples *draws, bool 
 {
     const double farthest = 8;
     const int64_t dim = map->dim, width = 2 * dim;
-    double *z = NULL;
+    EM_SCOPED double *z = NULL;
     em_status status = em_allocate_doubles(draws->n * width, &z);
 
     *out = map->n_child > 1 || em_noncentring_count(map).curved > 0;
@@ -148,7 +148,6 @@ static em_status suits(const em_noncentring *map, const em_samples *draws, bool 
         const double there = most_outlying(draws->n, width, z + at);
         *out &= there < farthest || there < most_outlying(draws->n, width, draws->row + at);
     }
-    em_release(&z);
     return status;
 }
 
@@ -172,7 +171,7 @@ static bool differs_in(const em_tempering *t, int64_t k, double *number, double 
 
 em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map, bool *separates)
 {
-    double *number = NULL, *variance;
+    EM_SCOPED double *number = NULL, *variance = NULL;
     em_status status =
         em_allocate_all(EM_ARRAY(number, t->dim + t->dim * t->dim), EM_ARRAY(variance, t->dim));
 
@@ -185,7 +184,6 @@ em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map,
                      (row->second_degree != 0 &&
                       differs_in(t, (int64_t)row->second_scale, number, variance));
     }
-    em_release_all(&number, &variance);
     return status;
 }
 
@@ -236,7 +234,7 @@ em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *gr
 em_status em_coordinates_exchange(em_tempering *t, const em_samples *draws, double *sum)
 {
     const int64_t was = t->map.n_child;
-    double *unit = NULL;
+    EM_SCOPED double *unit = NULL;
     em_status status = em_agree(em_allocate(t->dim, sizeof *unit, &unit));
 
     status = status ? status : em_agree(em_coordinates_set(t, t->found_map));
@@ -244,6 +242,5 @@ em_status em_coordinates_exchange(em_tempering *t, const em_samples *draws, doub
         sum_on_first(t, draws, sum, unit);
     if (!status && (t->map.n_child > 0 || was > 0))
         status = em_agree(em_reference_restart(t, t->map.n_child > 0 ? unit : NULL));
-    em_release(&unit);
     return status;
 }

@@ -157,7 +157,7 @@ static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_par
     const em_mass_form form = {
         .ops = whole.ops, .dim = n, .most_rank = n < whole.most_rank ? n : whole.most_rank};
     em_low_rank_term term[2];
-    double *number = NULL, *ones = NULL;
+    EM_SCOPED double *number = NULL, *ones = NULL;
     int n_term = 0;
     em_status status =
         em_allocate_all(EM_ARRAY(number, form.ops->size(&form)), EM_ARRAY(ones, t->dim));
@@ -172,9 +172,7 @@ static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_par
         term[n_term++] = (em_low_rank_term){beta, t->dim, 0, ones};
     if (!status)
         status = em_low_rank_sum(part ? part->first : 0, &form, n_term, term, number);
-    status = status ? status : em_mass_of(&form, number, out);
-    em_release_all(&number, &ones);
-    return status;
+    return status ? status : em_mass_of(&form, number, out);
 }
 
 /* The mass of a kernel: that of the conditional distribution of its parameters given the others. */
@@ -208,7 +206,7 @@ static void set_reference_precisions(em_tempering *t, double *variance)
 em_status em_rungs_set_masses(em_tempering *t)
 {
     const int64_t size = em_mass_size(t->structure, t->dim);
-    double *scratch = NULL;
+    EM_SCOPED double *scratch = NULL;
     em_status status = em_allocate(3 * size, sizeof *scratch, &scratch);
 
     if (!status)
@@ -229,6 +227,5 @@ em_status em_rungs_set_masses(em_tempering *t)
             }
         }
     }
-    em_release(&scratch);
     return status > 0 ? em_fail(EM_ENUMERIC, "a tempered mass is not positive definite") : status;
 }

@@ -27,7 +27,7 @@ static em_status gather_bridges(em_tempering *t, em_bridge **out)
     em_grid *const grid = t->task.grid;
     const int64_t n_rung = t->ladder.n_rung, each = t->n_unit * (n_rung - 1);
     const int64_t n_own = em_grid_n_local_chain(grid);
-    em_bridge *of_copies = NULL, *of_ladders = NULL;
+    EM_SCOPED em_bridge *of_copies = NULL, *of_ladders = NULL;
     em_status status = em_agree(em_allocate_all(EM_ARRAY(of_copies, n_own * n_rung * each),
                                                 EM_ARRAY(of_ladders, n_own * each),
                                                 EM_ARRAY(*out, t->n_ladder * each)));
@@ -41,10 +41,9 @@ static em_status gather_bridges(em_tempering *t, em_bridge **out)
             em_log_mean_merge(&of_copies[c * each + i].low, &to->low);
             em_log_mean_merge(&of_copies[c * each + i].high, &to->high);
         }
-    if (!status)
-        status = em_grid_gather_chains(grid, N * each, (const double *)of_ladders, (double *)*out);
-    em_release_all(&of_copies, &of_ladders);
-    return status;
+    return status
+               ? status
+               : em_grid_gather_chains(grid, N * each, (const double *)of_ladders, (double *)*out);
 }
 
 em_status em_counts_sum(em_tempering *t, em_rung_counts *sum)
@@ -57,23 +56,21 @@ em_status em_counts_sum(em_tempering *t, em_rung_counts *sum)
 /* Sums the restarts and round trips of all copies. Collective. */
 static em_status sum_trips(em_tempering *t, double *trips)
 {
-    double *of_copy = NULL;
+    EM_SCOPED double *of_copy = NULL;
     em_status status = em_agree(em_allocate(2 * t->n_copy, sizeof *of_copy, &of_copy));
 
     for (int64_t c = 0; !status && c < t->n_copy; c++) {
         of_copy[2 * c] = t->copy[c].restarts;
         of_copy[2 * c + 1] = t->copy[c].round_trips;
     }
-    status = status ? status : em_grid_sum_chains(t->copies, 2, of_copy, trips);
-    em_release(&of_copy);
-    return status;
+    return status ? status : em_grid_sum_chains(t->copies, 2, of_copy, trips);
 }
 
 /* Gathers the round trips of each ladder into of_ladder[n_ladder][3]. Collective. */
 static em_status gather_trips(em_tempering *t, double *of_ladder)
 {
     const int64_t n = t->n_ladder * t->ladder.n_rung;
-    double *own = NULL, *all = NULL;
+    EM_SCOPED double *own = NULL, *all = NULL;
     em_status status = em_agree(em_allocate_all(EM_ARRAY(own, t->n_copy), EM_ARRAY(all, n)));
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
@@ -81,7 +78,6 @@ static em_status gather_trips(em_tempering *t, double *of_ladder)
     status = status ? status : em_grid_gather_chains(t->copies, 1, own, all);
     for (int64_t g = 0; !status && g < n; g++)
         of_ladder[3 * (g / t->ladder.n_rung) + 2] += all[g];
-    em_release_all(&own, &all);
     return status;
 }
 

@@ -27,7 +27,7 @@ void em_path_take(em_tempering *t, int64_t scan)
 em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings *out)
 {
     const int64_t first = em_grid_first_chain(t->copies);
-    int64_t *rung = NULL;
+    EM_SCOPED int64_t *rung = NULL;
 
     out->n_path_ladder = t->n_ladder < EM_MOST_PATH_LADDERS ? t->n_ladder : EM_MOST_PATH_LADDERS;
     out->path_every = t->path_every;
@@ -41,6 +41,5 @@ em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings 
         em_world_sum(n, rung); /* each copy is that of one rank */
     for (int64_t i = 0; !status && i < n; i++)
         out->path[i] = (double)rung[i];
-    em_release(&rung);
     return status;
 }

@@ -81,7 +81,7 @@ em_status em_reference_widen(em_tempering *t, const double *distance)
 em_status em_reference_restart(em_tempering *t, const double *unit)
 {
     const double given = t->task.options->scale, scale = isnan(given) ? automatic_scale : given;
-    double *distance = NULL, *mean;
+    EM_SCOPED double *distance = NULL, *mean = NULL;
     em_status status = em_allocate_all(EM_ARRAY(distance, t->dim), EM_ARRAY(mean, t->dim));
 
     for (int64_t i = 0; i < t->dim; i++)
@@ -92,9 +92,7 @@ em_status em_reference_restart(em_tempering *t, const double *unit)
             distance[i] = fmax(distance[i], fabs(mean[i]));
     }
     status = status ? status : em_reference_rescale(t);
-    status = status ? status : em_reference_widen(t, distance);
-    em_release_all(&distance, &mean);
-    return status;
+    return status ? status : em_reference_widen(t, distance);
 }
 
 /* Computes the log weights of the components of reference B. The learned component comes first. */
@@ -149,7 +147,7 @@ em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const do
 static em_status add_mode(em_tempering *t, const em_mode_law *mode)
 {
     const int64_t n = t->dim;
-    double *covariance = NULL;
+    EM_SCOPED double *covariance = NULL;
     em_status status = em_allocate(n * n, sizeof *covariance, &covariance);
 
     for (int64_t i = 0; !status && i < n; i++)
@@ -163,13 +161,12 @@ static em_status add_mode(em_tempering *t, const em_mode_law *mode)
         em_reference_transform(t->mode_law[t->n_mode], &t->map);
         t->mode_mass[t->n_mode++] = mode->log_mass;
     }
-    em_release(&covariance);
     return status < 0 ? status : EM_OK;
 }
 
 em_status em_tempering_use_modes(em_tempering *t, const em_mode_search *modes)
 {
-    double *distance = NULL;
+    EM_SCOPED double *distance = NULL;
     em_status status = em_allocate(t->dim, sizeof *distance, &distance);
 
     forget_modes(t); /* of a checkpoint that could not be read to its end */
@@ -181,6 +178,5 @@ em_status em_tempering_use_modes(em_tempering *t, const em_mode_search *modes)
             status = add_mode(t, &mode);
     }
     status = status ? status : em_reference_widen(t, distance);
-    em_release(&distance);
     return !status && t->n_leg > 1 ? em_reference_compose(t, t->learned_law) : status;
 }

@@ -134,7 +134,7 @@ static em_status update_steps(em_tempering *t, bool last)
 {
     const int64_t n = t->ladder.n_rung * t->n_kernel;
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
-    double *acceptance = NULL;
+    EM_SCOPED double *acceptance = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *acceptance, &acceptance));
 
     status = status ? status : em_counts_sum(t, sum);
@@ -150,7 +150,6 @@ static em_status update_steps(em_tempering *t, bool last)
             of->step_size = em_dual_averaging_final(&of->averaging);
     }
     em_counts_clear(t);
-    em_release(&acceptance);
     return status;
 }
 
@@ -161,7 +160,7 @@ static em_status update_steps(em_tempering *t, bool last)
 static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const int64_t *near)
 {
     const int64_t n_old = t->ladder.n_rung, n = 2 + 2 * t->stride;
-    double *own = NULL, *all = NULL;
+    EM_SCOPED double *own = NULL, *all = NULL;
     em_status status = em_agree(
         em_allocate_all(EM_ARRAY(own, t->n_copy * n), EM_ARRAY(all, t->n_ladder * n_old * n)));
 
@@ -185,7 +184,6 @@ static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const
         memcpy(t->block->theta + c * t->stride, row + 2, (size_t)t->stride * sizeof *row);
         memcpy(t->of_model + c * t->stride, row + 2 + t->stride, (size_t)t->stride * sizeof *row);
     }
-    em_release_all(&own, &all);
     return status;
 }
 
@@ -229,7 +227,7 @@ static void earlier_numbers(const em_tempering *t, const em_mass_form *form, dou
 static em_status learn_reference(em_tempering *t, const em_samples *draws, const double *covariance)
 {
     const em_mass_form form = em_tempering_form(t);
-    double *number = NULL;
+    EM_SCOPED double *number = NULL;
     em_status status = EM_OK;
 
     if (t->n_leg == 1)
@@ -241,7 +239,6 @@ static em_status learn_reference(em_tempering *t, const em_samples *draws, const
         em_low_rank_covariance(&form, t->learned, covariance, draws, number);
         status = em_reference_learn(t, &form, t->centre, number);
     }
-    em_release(&number);
     return status;
 }
 
@@ -255,7 +252,7 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
     const int64_t size = form.ops->size(&form), half = draws->n / 2;
     em_samples one = {half, draws->row},
                other = {draws->n - half, half > 0 ? draws->row + half * 2 * t->dim : draws->row};
-    double *covariance = NULL, *inverse = NULL, *earlier = NULL;
+    EM_SCOPED double *covariance = NULL, *inverse = NULL, *earlier = NULL;
     em_status status = em_allocate_all(EM_ARRAY(covariance, em_mass_size(t->structure, t->dim)),
                                        EM_ARRAY(inverse, size), EM_ARRAY(earlier, size));
 
@@ -274,7 +271,6 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
         t->findings.reach = reach_of(t, t->centre, covariance);
         status = learn_reference(t, &other, covariance);
     }
-    em_release_all(&covariance, &inverse, &earlier);
     return status < 0 ? status : EM_OK;
 }
 
@@ -356,7 +352,7 @@ static em_status improve(em_tempering *t, const double *rejection, const em_samp
                          int64_t done)
 {
     int64_t near[2 * EM_MOST_LEG_RUNGS];
-    double *sum = NULL;
+    EM_SCOPED double *sum = NULL;
     em_ladder ladder;
     const int64_t fixed = t->task.options->rungs;
     em_status status = em_agree(em_allocate(t->n_accumulator, sizeof *sum, &sum));
@@ -373,7 +369,6 @@ static em_status improve(em_tempering *t, const double *rejection, const em_samp
         status = em_copy_evaluate_and_compose(t, c);
     if (!status)
         inherit_steps(t, near);
-    em_release(&sum);
     return em_agree(status);
 }
 

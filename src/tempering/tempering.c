@@ -343,7 +343,7 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;
     const em_grid_items ladders = {t->task.grid, n_rung}, copies = {t->copies, 1};
-    double *own = NULL, *of_ladders = NULL;
+    EM_SCOPED double *own = NULL, *of_ladders = NULL;
     em_status status = em_agree(
         em_allocate_all(EM_ARRAY(own, t->n_copy * n),
                         EM_ARRAY(of_ladders, em_grid_n_local_chain(t->task.grid) * n_rung * n)));
@@ -356,7 +356,6 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
         status = em_grid_move_items(ladders, copies, n, of_ladders, own);
         status = em_agree(status ? status : restore_copies(t, n, own));
     }
-    em_release_all(&own, &of_ladders);
     return status;
 }
 
@@ -393,7 +392,7 @@ static em_status visit_steps(em_tempering *t, const em_visitor *visitor)
 {
     enum { AVERAGING = EM_DUAL_AVERAGING_NUMBERS, N = 1 + AVERAGING };
     const int64_t n = t->ladder.n_rung * t->n_kernel;
-    double *x = NULL;
+    EM_SCOPED double *x = NULL;
     em_status status = em_agree(em_allocate(n * N, sizeof *x, &x));
 
     for (int64_t j = 0; !status && j < n; j++) {
@@ -407,7 +406,6 @@ static em_status visit_steps(em_tempering *t, const em_visitor *visitor)
         of->averaging.target = em_target_accept(t, (int)(j % t->n_kernel));
         memcpy(&of->averaging, x + j * N + 1, AVERAGING * sizeof *x);
     }
-    em_release(&x);
     return status;
 }
 
@@ -481,7 +479,7 @@ static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
 static em_status visit_map(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = t->dim * EM_NONCENTRING_NUMBERS;
-    em_noncentring_row *row = NULL;
+    EM_SCOPED em_noncentring_row *row = NULL;
 
     if (!t->learns_map)
         return EM_OK;
@@ -492,7 +490,6 @@ static em_status visit_map(em_tempering *t, const em_visitor *visitor)
     }
     if (!status && visitor->restores)
         status = em_noncentring_set(&t->map, row);
-    em_release(&row);
     return status;
 }
 

@@ -480,7 +480,7 @@ static em_status pool(em_model *model, const em_update *at)
                               .alpha = isnan(self->options->alpha),
                               .beta = isnan(self->options->topic.beta),
                               .is_first = self->shard == 0};
-    int64_t *tokens = NULL;
+    EM_SCOPED int64_t *tokens = NULL;
     em_status status;
 
     if (!learned.alpha && !learned.beta)
@@ -488,9 +488,7 @@ static em_status pool(em_model *model, const em_update *at)
     status = em_agree_first(em_allocate(at->n_chain * learned.n_topic, sizeof *tokens, &tokens), 0);
     status = status ? status : em_agree_first(count_tokens(self, at, tokens), 0);
     learned.tokens = tokens;
-    status = status ? status : em_lda_pool_priors(&learned, at->theta);
-    em_release(&tokens);
-    return status;
+    return status ? status : em_lda_pool_priors(&learned, at->theta);
 }
 
 /* ---------------------------------------------------------------- reported variables */

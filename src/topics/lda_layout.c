@@ -124,7 +124,7 @@ static const char SCRATCH[] = "the scratch file of streamed topics";
  * name at once. */
 static em_status open_scratch(const char *folder, int *out)
 {
-    char *path = NULL;
+    EM_SCOPED char *path = NULL;
     em_status status = EM_OK;
 
     *out = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -138,7 +138,6 @@ static em_status open_scratch(const char *folder, int *out)
     else if (!status)
         status = em_fail(EM_ECONFIG, "%s: no scratch file can be made here: %s", folder,
                          strerror(errno));
-    em_release(&path);
     return status;
 }
 

@@ -107,7 +107,7 @@ static uint64_t hash_of_test(const em_corpus *test, const em_corpus *scored)
 
 static em_status read_test(em_topic_record *record, const em_model_context *context, uint64_t *hash)
 {
-    em_corpus *test = NULL, *scored = NULL;
+    EM_SCOPED_BY(em_corpus_destroy) em_corpus *test = NULL, *scored = NULL;
     em_status status = read_other(record, record->options->test, &test);
 
     if (!status && record->options->test_scored)
@@ -118,8 +118,6 @@ static em_status read_test(em_topic_record *record, const em_model_context *cont
         record->n_fold_in = record->options->fold_in + 1;
         *hash ^= hash_of_test(test, scored);
     }
-    em_corpus_destroy(&test);
-    em_corpus_destroy(&scored);
     return status;
 }
 
@@ -127,7 +125,7 @@ em_status em_topic_test_hash(const em_topic_options *options, int64_t n_word, ui
 {
     const em_corpus_options of_test = options_of_other(options, options->test),
                             of_scored = options_of_other(options, options->test_scored);
-    em_corpus *test = NULL, *scored = NULL;
+    EM_SCOPED_BY(em_corpus_destroy) em_corpus *test = NULL, *scored = NULL;
     em_status status = EM_OK;
 
     if (of_test.data)
@@ -135,8 +133,6 @@ em_status em_topic_test_hash(const em_topic_options *options, int64_t n_word, ui
     if (!status && of_scored.data)
         status = em_corpus_open(&of_scored, n_word, NULL, NULL, &scored);
     *hash = status ? 0 : hash_of_test(test, scored);
-    em_corpus_destroy(&test);
-    em_corpus_destroy(&scored);
     return status;
 }
 
@@ -471,7 +467,7 @@ void em_topic_record_report(const em_topic_record *record, int64_t chain, const 
 em_status em_topic_record_pool(em_topic_record *record)
 {
     const em_held_out *h = record->held_out;
-    double **of_chain = NULL;
+    EM_SCOPED double **of_chain = NULL;
     em_status status = em_agree_first(em_allocate(record->n_chain, sizeof *of_chain, &of_chain), 0);
 
     for (int f = 0; f < record->n_fold_in; f++)
@@ -481,7 +477,6 @@ em_status em_topic_record_pool(em_topic_record *record)
             of_chain[c] = probability_of(record, f, record->first_chain + c);
         status = em_held_out_pool(h, record->n_chain, of_chain, &record->pooled[f]);
     }
-    em_release(&of_chain);
     return status;
 }
 

@@ -74,14 +74,12 @@ static em_status clip_dense(int64_t n, const double *current, double *inverse, d
 static em_status clip_part(const em_part *part, const double *current, double *inverse)
 {
     const int64_t n = part->count;
-    double *work = NULL;
+    EM_SCOPED double *work = NULL;
 
     if (part->structure == EM_MASS_DIAG)
         return clip_diag(n, current, inverse);
     em_status status = em_allocate(5 * n * n + 2 * n, sizeof *work, &work);
-    status = status ? status : clip_dense(n, current, inverse, work);
-    em_release(&work);
-    return status;
+    return status ? status : clip_dense(n, current, inverse, work);
 }
 
 em_status em_clip_eigenvalues(const em_mass_form *form, const double *current, double *number)

@@ -176,8 +176,8 @@ em_status em_window_gather(const em_window *window, const em_grid *grid, const b
     const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
     const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < width ? fit : width;
     const int64_t used = (n_chain + window->skip - 1) / window->skip;
-    double *work = NULL;
-    int64_t *slot = NULL;
+    EM_SCOPED double *work = NULL;
+    EM_SCOPED int64_t *slot = NULL;
     em_status status = em_agree(em_allocate(window->n_slot, sizeof *slot, &slot));
 
     *out = (em_samples){0, NULL};
@@ -192,7 +192,6 @@ em_status em_window_gather(const em_window *window, const em_grid *grid, const b
     }
     if (!status)
         drop_left_out(width, out);
-    em_release_all(&work, &slot);
     return status;
 }
 

@@ -51,14 +51,13 @@ static void take_columns(em_group_search *s, double *g)
 static em_status correlate(em_group_search *s, double *g)
 {
     const int64_t dim = s->dim;
-    double *log_sd = NULL;
+    EM_SCOPED double *log_sd = NULL;
     em_status status = em_allocate_doubles(dim, &log_sd);
 
     status = status ? status : em_correlate_logs(dim, s->n, s->x, s->sd, g, log_sd, s->rho);
     for (int64_t i = 0; !status && i < dim; i++)
         for (int64_t k = 0; k < dim; k++)
             s->slope[i * dim + k] = s->sd[k] > 0 ? s->rho[i * dim + k] * log_sd[i] / s->sd[k] : 0;
-    em_release(&log_sd);
     return status;
 }
 
@@ -389,7 +388,7 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *gain
 static em_status refine_scales(em_group_search *s)
 {
     const double least = least_of_group + group_by_chance / (double)s->n;
-    em_noncentring_row *refined = NULL;
+    EM_SCOPED em_noncentring_row *refined = NULL;
     double now = INFINITY;
     em_status status = em_allocate(s->dim, sizeof *refined, &refined);
 
@@ -409,7 +408,6 @@ static em_status refine_scales(em_group_search *s)
         else if (status >= 0 || status == EM_EDATA)
             status = em_noncentring_set(&s->map, s->row);
     }
-    em_release(&refined);
     return status > 0 ? EM_OK : status;
 }
 

@@ -38,7 +38,7 @@ em_status em_transform_samples(const em_noncentring *map, const em_samples *samp
                                int64_t first, int64_t count, double *panel)
 {
     const int64_t dim = map->dim;
-    double *row = NULL;
+    EM_SCOPED double *row = NULL;
     em_status status = em_allocate_doubles(2 * dim, &row);
 
     for (int64_t r = 0; !status && r < n; r++) {
@@ -49,7 +49,6 @@ em_status em_transform_samples(const em_noncentring *map, const em_samples *samp
         for (int64_t i = 0; i < count; i++)
             panel[i * n + r] = row[first + i];
     }
-    em_release(&row);
     return status;
 }
 

@@ -68,7 +68,7 @@ static em_status sum_correlations(const em_scale_test *t, double *out)
 {
     const int64_t dim = t->dim, n = em_least(t->samples->n, CORRELATED);
     const int64_t first = t->samples->n - n;
-    double *x = NULL, *g = NULL, *rho = NULL, *sd = NULL, *log_sd = NULL;
+    EM_SCOPED double *x = NULL, *g = NULL, *rho = NULL, *sd = NULL, *log_sd = NULL;
     em_status status =
         em_allocate_all(EM_ARRAY(x, dim * n), EM_ARRAY(g, dim * n), EM_ARRAY(rho, dim * dim),
                         EM_ARRAY(sd, dim), EM_ARRAY(log_sd, dim));
@@ -85,7 +85,6 @@ static em_status sum_correlations(const em_scale_test *t, double *out)
     for (int64_t i = 0; !status && i < dim; i++)
         for (int64_t k = 0; k < dim; k++)
             out[k] += pow(rho[i * dim + k], 2);
-    em_release_all(&x, &g, &rho, &sd, &log_sd);
     return status;
 }
 
@@ -157,8 +156,8 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
 {
     em_scale_test test = {0};
     int64_t scale[MOST_SCALES], first[MOST_SCALES];
-    bool *is_known = NULL, *passes = NULL;
-    double *sd = NULL, *correlation = NULL;
+    EM_SCOPED bool *is_known = NULL, *passes = NULL;
+    EM_SCOPED double *sd = NULL, *correlation = NULL;
     int n, n_first = 0;
 
     if (!em_suffices_for_noncentring(dim, samples->n))
@@ -178,6 +177,5 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
         status = is_member(&prior[scale[q]]) ? test_member(&test, scale[q], sd, passes, prior)
                                              : test_scale(&test, scale[q], passes[scale[q]], prior);
     em_scale_test_release(&test);
-    em_release_all(&is_known, &passes, &sd, &correlation);
     return status;
 }

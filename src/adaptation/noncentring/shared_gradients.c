@@ -50,7 +50,7 @@ static em_status evaluate_together(const shared_gradients *s, int64_t n, const d
                                    double *gradient)
 {
     const size_t bytes = (size_t)(n * s->dim) * sizeof(double);
-    double *at = NULL, *found = NULL;
+    EM_SCOPED double *at = NULL, *found = NULL;
     em_status status =
         em_agree(em_allocate_all(EM_ARRAY(at, n * s->dim), EM_ARRAY(found, n * s->dim)));
 
@@ -63,7 +63,6 @@ static em_status evaluate_together(const shared_gradients *s, int64_t n, const d
         em_grid_sum_keys(s->grid, n * s->dim, (uint64_t *)(void *)found);
     if (!status && gradient)
         memcpy(gradient, found, bytes);
-    em_release_all(&at, &found);
     return status;
 }
 

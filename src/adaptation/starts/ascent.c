@@ -430,7 +430,7 @@ static em_status differentiate(em_posterior *posterior, int64_t chain, int64_t n
 /* Moves by one standard deviation in the direction of the most negative curvature, uphill. */
 static em_status leave_saddle(int64_t n, const double *gradient, double *hessian, double *out)
 {
-    double *value = NULL;
+    EM_SCOPED double *value = NULL;
     em_status status = em_allocate(n, sizeof *value, &value);
     int64_t lowest = 0;
 
@@ -440,7 +440,6 @@ static em_status leave_saddle(int64_t n, const double *gradient, double *hessian
     const double *v = hessian + lowest * n;
     for (int64_t i = 0; !status && value[lowest] < 0 && i < n; i++)
         out[i] = v[i] / sqrt(-value[lowest]) * (em_dot(n, v, gradient) < 0 ? -1 : 1);
-    em_release(&value);
     return status < 0 ? status : EM_OK;
 }
 

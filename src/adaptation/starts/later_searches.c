@@ -50,7 +50,7 @@ static em_status search_from(const origin *at, int64_t dim, em_posterior *poster
 {
     const int64_t n = em_grid_n_local_chain(at->grid);
     em_block *points = NULL;
-    double *uncounted = NULL;
+    EM_SCOPED double *uncounted = NULL;
     em_status status = em_mode_search_create(at->grid, dim, plan, other);
 
     status = status ? status : em_block_create(em_grid_first_chain(at->grid), n, dim, 0, &points);
@@ -68,7 +68,6 @@ static em_status search_from(const origin *at, int64_t dim, em_posterior *poster
                                                .most = at->scale ? MOST_FROM_SCALES : 0,
                                                .gradients = gradients ? gradients : uncounted});
     em_block_destroy(&points);
-    em_release(&uncounted);
     return status;
 }
 
@@ -94,12 +93,11 @@ em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
                                 const em_block *block, const double *scale, double *gradients)
 {
     const origin at = {search->grid, law, context, block, scale};
-    em_mode_search *again = NULL;
+    EM_SCOPED_BY(em_mode_search_destroy) em_mode_search *again = NULL;
     em_status status = search_from(&at, search->dim, posterior, plan, gradients, &again);
 
     if (!status && again->n_mode > search->n_mode)
         status = take_modes(search, again);
-    em_mode_search_destroy(&again);
     return status;
 }
 
@@ -131,7 +129,7 @@ static em_status judge_kept(em_mode_search *search, em_posterior *posterior,
                             const em_steep_search *steep, em_mode_findings *out)
 {
     const int64_t row = steep->n * search->stride, n_redrawn = out->n_redrawn;
-    double *theta = NULL;
+    EM_SCOPED double *theta = NULL;
     em_status status = em_agree(em_allocate_doubles(search->n_local * row, &theta));
 
     for (int64_t c = 0; !status && c < search->n_local; c++)
@@ -139,7 +137,6 @@ static em_status judge_kept(em_mode_search *search, em_posterior *posterior,
                (size_t)row * sizeof *theta);
     status = status ? status : em_mode_search_judge(search, posterior, steep->n, theta, out);
     out->n_redrawn = n_redrawn;
-    em_release(&theta);
     return status;
 }
 
@@ -151,7 +148,7 @@ em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *poster
     const origin at = {search->grid, steep_start, &law, block, scale};
     const int64_t n = 2 * em_grid_n_chain(search->grid); /* each chain, and its steep point */
     const em_search_plan plan = {.least = n, .most = n};
-    em_mode_search *again = NULL;
+    EM_SCOPED_BY(em_mode_search_destroy) em_mode_search *again = NULL;
     em_status status = EM_OK;
 
     if (!em_steep_search_has_points(&search->steep))
@@ -159,6 +156,5 @@ em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *poster
     status = search_from(&at, search->dim, posterior, &plan, NULL, &again);
     if (!status && again->n_mode > search->n_mode)
         status = judge_kept(again, posterior, &search->steep, out);
-    em_mode_search_destroy(&again);
     return status;
 }

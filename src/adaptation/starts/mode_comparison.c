@@ -98,7 +98,7 @@ static em_status compare(em_ascents *a, int m)
 {
     const em_mode_search *search = a->search;
     const int64_t n_own = search->n_local * search->n_each, own = em_first_own_ascent(a);
-    double *mark = NULL, *all = NULL;
+    EM_SCOPED double *mark = NULL, *all = NULL;
     em_status status = em_allocate_all(EM_ARRAY(mark, n_own), EM_ARRAY(all, a->n));
 
     for (int64_t i = 0; !status && i < n_own; i++)
@@ -111,7 +111,6 @@ static em_status compare(em_ascents *a, int m)
             a->mode[e] = m;
         a->compared[e] = (int)em_most(a->compared[e], m + 1);
     }
-    em_release_all(&mark, &all);
     return status;
 }
 
@@ -155,7 +154,7 @@ static em_status approximate(em_ascents *a, int64_t number)
     const int64_t dim = search->dim, n = 1 + dim + dim * dim;
     const int64_t e = a->maker[number], i = e - em_first_own_ascent(a), n_each = search->n_each;
     const bool own = i >= 0 && i < search->n_local * n_each;
-    double *row = NULL;
+    EM_SCOPED double *row = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *row, &row));
 
     if (!status && own) {
@@ -174,7 +173,6 @@ static em_status approximate(em_ascents *a, int64_t number)
         memcpy(a->onward + number * dim, row + 1, (size_t)dim * sizeof *row);
         memcpy(m->precision, row + 1 + dim, (size_t)(dim * dim) * sizeof *row);
     }
-    em_release(&row);
     return status;
 }
 

@@ -384,7 +384,7 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
     const int64_t first = em_grid_first_chain(search->grid);
     em_mode_visits visits;
     em_outer_mass outer = {.exists = false};
-    double *gradient = NULL;
+    EM_SCOPED double *gradient = NULL;
     em_status status = em_create_visits(search, &visits);
 
     if (!status)
@@ -403,7 +403,6 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
     status = status ? status : conclude(search, &visits, &outer, out);
     em_mode_visits_release(&visits);
     em_outer_mass_release(&outer);
-    em_release(&gradient);
     return status;
 }
 

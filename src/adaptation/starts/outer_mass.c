@@ -105,7 +105,7 @@ static em_status follow_rays(em_posterior *posterior, const em_block *block,
                              const em_outer_mass *outer, uint64_t seed, const radii *at,
                              int64_t n_each, double *gradients, double *profile)
 {
-    double *work = NULL;
+    EM_SCOPED double *work = NULL;
     em_status status =
         em_posterior_share_failure(posterior, em_allocate(3 * block->stride, sizeof *work, &work));
 
@@ -115,7 +115,6 @@ static em_status follow_rays(em_posterior *posterior, const em_block *block,
         status = follow_ray(posterior, block, outer, &stream, at, work, profile + i * at->n);
         gradients[i / n_each] += at->n;
     }
-    em_release(&work);
     return status;
 }
 
@@ -184,7 +183,7 @@ em_status em_outer_mass_search(em_posterior *posterior, em_grid *grid, const em_
     const int64_t dim = block->dim, n_local = block->n_chain, n_chain = em_grid_n_chain(grid);
     const int64_t n_each = (LEAST_RAYS + n_chain - 1) / n_chain;
     const radii at = choose_radii(dim, seed);
-    double *position = NULL, *own = NULL, *all = NULL;
+    EM_SCOPED double *position = NULL, *own = NULL, *all = NULL;
     em_status status =
         em_allocate_all(EM_ARRAY(position, n_local * dim), EM_ARRAY(own, n_local * n_each * at.n),
                         EM_ARRAY(all, n_chain * n_each * at.n));
@@ -205,7 +204,6 @@ em_status em_outer_mass_search(em_posterior *posterior, em_grid *grid, const em_
         measure(out, dim, &at, all, n_chain * n_each);
     if (!out->exists)
         em_outer_mass_release(out);
-    em_release_all(&position, &own, &all);
     return status;
 }
 

@@ -49,7 +49,7 @@ static em_status load(em_checked *check, em_plan *plan)
 /* Loads with a progress bar on a terminal, because large tables and Stan programs take long. */
 static em_status load_with_progress(em_checked *check, em_plan *plan)
 {
-    em_progress *progress = NULL;
+    EM_SCOPED_BY(em_progress_destroy) em_progress *progress = NULL;
     em_status status = EM_OK;
 
     if (em_world_rank() == 0 && em_terminal_columns(stderr) > 0)
@@ -57,7 +57,6 @@ static em_status load_with_progress(em_checked *check, em_plan *plan)
     status = em_agree(status);
     status = status ? status : load(check, plan);
     em_progress_give_way(progress);
-    em_progress_destroy(&progress);
     return status;
 }
 
@@ -93,20 +92,18 @@ typedef struct checking {
 
 static em_status check_once(const checking *c, int n_override, bool brief)
 {
-    em_config *config = NULL;
+    EM_SCOPED_BY(em_config_destroy) em_config *config = NULL;
     em_status status =
         em_agree(em_config_parse(c->path, c->text, n_override, c->override, &config));
 
-    status = status ? status : check_config(config, brief);
-    em_config_destroy(&config);
-    return status;
+    return status ? status : check_config(config, brief);
 }
 
 /* em_scan_run */
 static em_status check_value(void *to, int64_t i, bool shows, em_scan_stop *stop)
 {
     const checking *c = to;
-    char *value = NULL, *file = NULL;
+    EM_SCOPED char *value = NULL, *file = NULL;
     em_status status = em_agree(em_config_scan_overrides(c->scan, i, &value, &file));
 
     (void)shows, (void)stop;
@@ -119,7 +116,6 @@ static em_status check_value(void *to, int64_t i, bool shows, em_scan_stop *stop
     }
     if (em_world_rank() == 0)
         fflush(stdout);
-    em_release_all(&value, &file);
     return status;
 }
 
@@ -145,7 +141,7 @@ em_status em_check_command(int argc, const char **argv)
     const struct poptOption options[] = {
         {"set", 0, POPT_ARG_ARGV, &set, 0, "override one setting of the config", "KEY=VALUE"},
         POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "one config file", 1, 1, &line);
 
     while (set && set[c.n_override])
@@ -162,6 +158,5 @@ em_status em_check_command(int argc, const char **argv)
         status = check_all(&c);
     }
     em_release_all(&text, &c.override);
-    em_command_line_end(&line);
     return status;
 }

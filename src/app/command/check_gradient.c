@@ -301,7 +301,7 @@ static em_status time_gradient(checker *check)
 em_status em_check_gradient(const em_checked *checked)
 {
     const int64_t stride = em_stride(checked->model->dim);
-    double *room = NULL;
+    EM_SCOPED double *room = NULL;
     em_status status = em_agree(em_allocate_doubles(4 * stride, &room));
     checker check = {.of = checked, .minibatch = find_minibatch(checked), .theta = room};
 
@@ -311,7 +311,5 @@ em_status em_check_gradient(const em_checked *checked)
         check.scratch = room + 3 * stride;
         status = compare(&check);
     }
-    status = status ? status : time_gradient(&check);
-    em_release(&room);
-    return status;
+    return status ? status : time_gradient(&check);
 }

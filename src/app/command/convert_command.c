@@ -108,7 +108,7 @@ static em_status check_text_options(const conversion *c)
 static em_status write_sparse(conversion *c, const em_row_block *piece)
 {
     const int64_t n = piece->start[piece->count] - piece->start[0];
-    int64_t *start = NULL;
+    EM_SCOPED int64_t *start = NULL;
     em_status status = em_allocate(piece->count, sizeof *start, &start);
 
     for (int64_t i = 0; !status && i < piece->count; i++)
@@ -120,7 +120,6 @@ static em_status write_sparse(conversion *c, const em_row_block *piece)
     if (!status)
         status = em_numbers_write(c->writer, EM_NUMBERS_VALUE, c->n_entry, n, piece->value);
     c->n_entry += n;
-    em_release(&start);
     return status;
 }
 
@@ -159,7 +158,7 @@ static em_status create(const em_table *table, conversion *c)
 static em_status write_row_names(const conversion *c)
 {
     const char *path = c->options.data, *colon = strstr(path, ":/");
-    em_numbers *numbers = NULL;
+    EM_SCOPED_BY(em_numbers_close) em_numbers *numbers = NULL;
     char **name = NULL;
     int64_t n = 0;
 
@@ -172,7 +171,6 @@ static em_status write_row_names(const conversion *c)
         status = status ? status : em_numbers_write_texts(c->writer, "document", n, name);
     }
     em_release_texts(n, &name);
-    em_numbers_close(&numbers);
     return status;
 }
 
@@ -275,7 +273,7 @@ static em_status write_documents_texts(const conversion *c)
 static em_status convert_corpus(conversion *c)
 {
     counts *n = &c->counted;
-    em_table *table = NULL, *again = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL, *again = NULL;
     em_world *world;
     em_status status = c->is_text ? em_text_corpus_create(&c->text, &c->documents) : EM_OK;
 
@@ -296,8 +294,6 @@ static em_status convert_corpus(conversion *c)
     if (!status)
         print_corpus(table, c);
     em_text_corpus_destroy(&c->documents);
-    em_table_destroy(&again);
-    em_table_destroy(&table);
     return status;
 }
 
@@ -369,8 +365,8 @@ static em_status advise_documents(const conversion *c, em_status status)
 
 static em_status convert_table(conversion *c)
 {
-    em_table *table;
-    em_moments moments = {0};
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
+    EM_SCOPED_BY(em_moments_release) em_moments moments = {0};
 
     c->options.if_text = "documents: --text COLUMN or --format text; a config reads a table as it "
                          "is, with model.factors for columns of categories";
@@ -384,8 +380,6 @@ static em_status convert_table(conversion *c)
         em_table_say_guess(table);
     if (!status && em_world_rank() == 0)
         print_summary(table, &moments, c);
-    em_moments_release(&moments);
-    em_table_destroy(&table);
     return status;
 }
 
@@ -405,7 +399,7 @@ static em_status refuse_folder(const conversion *c)
 static em_status refuse_output_within(const conversion *c)
 {
     struct stat what;
-    char *folder = NULL;
+    EM_SCOPED char *folder = NULL;
 
     if (!c->is_text || stat(c->options.data, &what) != 0 || !S_ISDIR(what.st_mode))
         return EM_OK;
@@ -420,7 +414,6 @@ static em_status refuse_output_within(const conversion *c)
             c->output, c->options.data);
     free(from);
     free(to);
-    em_release(&folder);
     return status;
 }
 
@@ -480,7 +473,7 @@ em_status em_convert_command(int argc, const char **argv)
         {"like", 0, POPT_ARG_STRING, &c.text.like, 0, "corpus with the words to use", "FILE"},
         {"overwrite", 0, POPT_ARG_NONE, &c.overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "IN OUT.h5", 2, 2, &line);
 
     if (!status) {
@@ -502,6 +495,5 @@ em_status em_convert_command(int argc, const char **argv)
         c.output = line.argument[1];
         status = convert(&c);
     }
-    em_command_line_end(&line);
     return status;
 }

@@ -93,7 +93,7 @@ static em_status compare_variable(diff *d, const char *group, em_reader **reader
 {
     const em_reader_variable *v = em_reader_variable_at(reader[0], variable[0]);
     em_difference found = {.count = 0};
-    char *where = NULL;
+    EM_SCOPED char *where = NULL;
     em_status status = em_compare_draws(reader, variable, false, &found);
 
     d->n_number += found.of;
@@ -104,7 +104,6 @@ static em_status compare_variable(diff *d, const char *group, em_reader **reader
     status = status ? status : remember(d, group, where, &found);
     if (!status)
         print_difference(d, group, where, storage, &found);
-    em_release(&where);
     return status;
 }
 
@@ -413,12 +412,10 @@ static em_status compare_configs(diff *d)
 /* Fails if the file has no draws: two runs that have drawn nothing yet must not count as equal. */
 static em_status expect_draws(const diff *d)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = em_reader_open(d->path[0], "posterior", &reader);
 
-    status = status ? status : em_expect_draws(reader, "posterior");
-    em_reader_close(&reader);
-    return status;
+    return status ? status : em_expect_draws(reader, "posterior");
 }
 
 static em_status compare(diff *d)
@@ -448,7 +445,7 @@ em_status em_diff_command(int argc, const char **argv)
     int all = 0;
     const struct poptOption options[] = {
         {"all", 0, POPT_ARG_NONE, &all, 0, "times and hosts too", NULL}, POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     diff d = {.all = false};
     em_status status = em_command_line_read(argc, argv, options, "two files", 2, 2, &line);
 
@@ -459,6 +456,5 @@ em_status em_diff_command(int argc, const char **argv)
     em_contents_release(&d.contents[0]);
     em_contents_release(&d.contents[1]);
     em_release(&d.first);
-    em_command_line_end(&line);
     return status;
 }

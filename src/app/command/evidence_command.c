@@ -18,7 +18,7 @@ typedef struct evidence {
 
 static em_status read_evidence(const char *path, evidence *out)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = em_reader_open(path, "posterior", &reader);
 
     *out = (evidence){.path = path};
@@ -31,7 +31,6 @@ static em_status read_evidence(const char *path, evidence *out)
             EM_EDATA,
             "%s: found no log evidence, expected a finished run with temper: {} in its config",
             path);
-    em_reader_close(&reader);
     return status;
 }
 
@@ -86,7 +85,7 @@ em_status em_evidence_command(int argc, const char **argv)
     const struct poptOption options[] = {
         {"same-data", 0, POPT_ARG_NONE, &same, 0, "hashes of data may differ", NULL},
         POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     evidence *all = NULL;
     em_status status =
         em_command_line_read(argc, argv, options, "one file or more", 1, INT_MAX, &line);
@@ -105,6 +104,5 @@ em_status em_evidence_command(int argc, const char **argv)
     for (int64_t i = 0; all && i < line.n; i++)
         em_release_all(&all[i].model, &all[i].data, &all[i].verdict);
     em_release(&all);
-    em_command_line_end(&line);
     return status;
 }

@@ -67,7 +67,7 @@ static em_status print(int length, const char *text)
     enum { WIDEST = 100 };
     int length_of_end;
     const char *end = find_section("exit status", &length_of_end);
-    char *whole = NULL;
+    EM_SCOPED char *whole = NULL;
     em_prose prose;
     em_status status = em_format_text(&whole, "%.*s%.*s", length, text, length_of_end, end);
 
@@ -79,7 +79,6 @@ static em_status print(int length, const char *text)
             fputs(whole, prose.words);
         em_prose_end(&prose, WIDEST);
     }
-    em_release(&whole);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "app/command/command.h"
 
 #include "adaptation/mass_window/mass_options.h"
+#include "base/memory.h"
 #include "base/options/field.h"
 #include "base/system/terminal.h"
 #include "base/text.h"
@@ -191,7 +192,7 @@ static bool is_library(const char *name)
 /* Prints the model of a plug-in. */
 static em_status list_plugin(const char *path)
 {
-    em_plugin *plugin = NULL;
+    EM_SCOPED_BY(em_plugin_close) em_plugin *plugin = NULL;
     em_status status = em_plugin_open(path, &plugin);
 
     if (!status && em_world_rank() == 0) {
@@ -200,7 +201,6 @@ static em_status list_plugin(const char *path)
                                            ops->source ? ops->source : "", ops->options_size,
                                            ops->fields});
     }
-    em_plugin_close(&plugin);
     return status;
 }
 

@@ -27,16 +27,14 @@ em_status em_merge_command(int argc, const char **argv)
         {"common", 0, POPT_ARG_NONE, &common, 0, "draws that all have", NULL},
         {"overwrite", 0, POPT_ARG_NONE, &overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "OUT.h5 and two files or more", 3,
                                             INT_MAX, &line);
 
-    if (!status)
-        status = merge(&(em_merging){.output = line.argument[0],
-                                     .n_input = line.n - 1,
-                                     .input = line.argument + 1,
-                                     .overwrite = overwrite != 0,
-                                     .common = common != 0});
-    em_command_line_end(&line);
-    return status;
+    return status ? status
+                  : merge(&(em_merging){.output = line.argument[0],
+                                        .n_input = line.n - 1,
+                                        .input = line.argument + 1,
+                                        .overwrite = overwrite != 0,
+                                        .common = common != 0});
 }

@@ -2,6 +2,7 @@
 
 #include "app/summary/command_arguments.h"
 #include "app/summary/model_commands.h"
+#include "base/memory.h"
 #include "base/options/field.h"
 #include "model/model_list.h"
 #include "par/world.h"
@@ -73,7 +74,7 @@ em_status em_model_command_run(const em_model_command *command, int argc, const 
     em_command_host host = {
         .context = &config, .prints = em_world_rank() == 0, .options = em_stored_model_options};
     written given;
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     void *options = calloc(1, command->options_size + 1);
 
     list_options(command, &given);
@@ -90,6 +91,5 @@ em_status em_model_command_run(const em_model_command *command, int argc, const 
     if (options)
         em_field_release(command->fields, options);
     free(options);
-    em_command_line_end(&line);
     return status;
 }

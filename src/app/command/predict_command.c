@@ -44,7 +44,8 @@ static em_status check_reading(const em_prediction *order)
 em_status em_predict_command(int argc, const char **argv)
 {
     em_prediction order = {.path = NULL};
-    char *output = NULL, *beside = NULL;
+    EM_SCOPED char *beside = NULL;
+    char *output = NULL;
     int overwrite = 0;
     const struct poptOption options[] = {
         {"data", 0, POPT_ARG_STRING, &order.data, 0, "new data", "FILE"},
@@ -55,7 +56,7 @@ em_status em_predict_command(int argc, const char **argv)
         {"folder", 0, POPT_ARG_STRING, &order.folder, 0, "folder of the config", "DIR"},
         {"overwrite", 0, POPT_ARG_NONE, &overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
 
     if (!status && !order.data)
@@ -67,8 +68,5 @@ em_status em_predict_command(int argc, const char **argv)
     order.output = output ? output : beside;
     order.overwrite = overwrite;
     status = status ? status : check_reading(&order);
-    status = status ? status : predict(&order);
-    em_release(&beside);
-    em_command_line_end(&line);
-    return status;
+    return status ? status : predict(&order);
 }

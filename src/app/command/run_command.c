@@ -254,7 +254,7 @@ static em_status run(const run_command *command, em_context *context, const char
                      message_output *messages)
 {
     progress_output progress = {.context = context, .end = command->end, .stop = command->stop};
-    em_run *made = NULL;
+    EM_SCOPED_BY(em_run_destroy) em_run *made = NULL;
     em_status status = EM_OK;
 
     if (em_world_rank() == 0)
@@ -268,7 +268,6 @@ static em_status run(const run_command *command, em_context *context, const char
     status = status ? status : tell(command, messages->name, made);
     if (!status && command->report && !messages->name)
         status = em_report_write(em_run_file(made), command->report);
-    em_run_destroy(&made);
     return status;
 }
 
@@ -277,7 +276,7 @@ static em_status run_once(const run_command *command, const char *name, const ch
 {
     message_output messages = {stderr, NULL, name};
     const em_context_options options = {print_message, &messages, .may_abort = true};
-    em_context *context = NULL;
+    EM_SCOPED_BY(em_context_destroy) em_context *context = NULL;
     em_status status = em_context_create(em_world_ranks(), &options, &context);
 
     if (!status) {
@@ -287,7 +286,6 @@ static em_status run_once(const run_command *command, const char *name, const ch
         status = run(command, context, config, &messages);
         em_signals_hand_on(NULL, 0);
     }
-    em_context_destroy(&context);
     return status;
 }
 
@@ -303,7 +301,7 @@ static em_status run_of_scan(void *to, int64_t i, bool shows, em_scan_stop *stop
 {
     const scan_request *r = to;
     run_command own = *r->command;
-    char *value = NULL, *file = NULL;
+    EM_SCOPED char *value = NULL, *file = NULL;
     em_status status = em_agree(em_config_scan_overrides(r->scan, i, &value, &file));
 
     if (!status) {
@@ -313,7 +311,6 @@ static em_status run_of_scan(void *to, int64_t i, bool shows, em_scan_stop *stop
         own.stop = stop;
         status = run_once(&own, value + strlen("model."), r->config);
     }
-    em_release_all(&value, &file);
     return status;
 }
 

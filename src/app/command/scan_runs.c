@@ -147,15 +147,13 @@ static em_status run_in_parallel(scanning *s, int64_t part, int64_t only)
 static em_status run_at_once(scanning *s)
 {
     const rank_sets *t = s->sets;
-    int *first = NULL;
+    EM_SCOPED int *first = NULL;
     em_status status = em_agree(em_allocate(t->n_set, sizeof *first, &first));
 
     for (int64_t set = 0; !status && set < t->n_set; set++)
         first[set] = (int)(em_partition_first(t->n_unit, t->n_set, set) * s->scan->group_size);
     status = status ? status : em_scan_stop_create(t->n_set, first, &s->stop);
-    status = status ? status : run_in_parallel(s, own_set(s->scan, t), -1);
-    em_release(&first);
-    return status;
+    return status ? status : run_in_parallel(s, own_set(s->scan, t), -1);
 }
 
 /* Makes all runs one after the other, each by as many of the first ranks as its set has. */

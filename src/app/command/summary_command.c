@@ -50,7 +50,7 @@ em_status em_summary_command(int argc, const char **argv)
         {"all", 0, POPT_ARG_NONE, &all, 0, NULL, NULL},
         {"rows", 0, POPT_ARG_INT, &rows, 0, NULL, NULL},
         POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_reals percentile = {0};
     em_status status =
         em_command_line_read(argc, argv, table, "one file or more", 1, INT_MAX, &line);
@@ -71,6 +71,5 @@ em_status em_summary_command(int argc, const char **argv)
     }
     status = status ? status : em_summary_print(&options, stdout);
     em_release(&percentile.value);
-    em_command_line_end(&line);
     return status;
 }

@@ -28,7 +28,7 @@ typedef struct verify_command {
 static em_status load(const verify_command *command, em_reader *reader, const char *output,
                       em_config **out)
 {
-    char *file = NULL, *draws = NULL, *thin = NULL;
+    EM_SCOPED char *file = NULL, *draws = NULL, *thin = NULL;
     int64_t thinning = 0;
     em_status status =
         em_reader_n_draw(reader) > 0
@@ -58,7 +58,6 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
                    "folder of its relative paths)",
                    command->path);
     }
-    em_release_all(&file, &draws, &thin);
     return status;
 }
 
@@ -94,7 +93,7 @@ static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
 
 static em_status compare_group(const char *old_path, const char *new_path, const char *group)
 {
-    em_reader *old = NULL, *new = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *old = NULL, *new = NULL;
     em_status status = em_reader_open(old_path, group, &old);
 
     status = status ? status : em_reader_open(new_path, group, &new);
@@ -107,8 +106,6 @@ static em_status compare_group(const char *old_path, const char *new_path, const
         status = match_variable(old, new, i);
         status = status ? status : compare_variable(old, new, i);
     }
-    em_reader_close(&old);
-    em_reader_close(&new);
     return status;
 }
 
@@ -117,13 +114,12 @@ static em_status compare_files(const char *old_path, const char *new_path)
     static const char *const groups[] = {
         "posterior",   "sample_stats", "log_likelihood",  "posterior_predictive",
         "predictions", "prior",        "prior_predictive"};
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = em_reader_open(new_path, "posterior", &reader);
 
     for (size_t i = 0; !status && i < sizeof groups / sizeof *groups; i++)
         if (em_reader_has(reader, groups[i], "draw"))
             status = compare_group(old_path, new_path, groups[i]);
-    em_reader_close(&reader);
     return status;
 }
 
@@ -157,8 +153,8 @@ static em_status run_and_compare(const verify_command *command, const em_config 
 static em_status verify(const verify_command *command)
 {
     em_reader *reader = NULL;
-    em_config *config = NULL;
-    char *output = NULL;
+    EM_SCOPED_BY(em_config_destroy) em_config *config = NULL;
+    EM_SCOPED char *output = NULL;
     int64_t merged;
     em_status status = em_format_text(&output, "%s.verify", command->path);
 
@@ -170,10 +166,7 @@ static em_status verify(const verify_command *command)
     status = status ? status : load(command, reader, output, &config);
     em_reader_close(&reader);
     status = em_agree(status);
-    status = status ? status : run_and_compare(command, config);
-    em_config_destroy(&config);
-    em_release(&output);
-    return status;
+    return status ? status : run_and_compare(command, config);
 }
 
 em_status em_verify_command(int argc, const char **argv)
@@ -185,14 +178,12 @@ em_status em_verify_command(int argc, const char **argv)
         {"same-kernels", 0, POPT_ARG_NONE, &command.same_kernels, 0, "fail on another processor",
          NULL},
         POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
 
     if (!status && command.draws < 1)
         status =
             em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", command.draws);
     command.path = line.argument ? line.argument[0] : NULL;
-    status = status ? status : verify(&command);
-    em_command_line_end(&line);
-    return status;
+    return status ? status : verify(&command);
 }

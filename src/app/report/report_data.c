@@ -124,8 +124,9 @@ static int64_t next_gathering(const em_report_data *data, const int64_t *worst, 
 static em_status choose_elements(em_report_data *data)
 {
     const int64_t n = data->summary.n_element;
-    int64_t *worst = NULL, next;
-    bool *seen = NULL;
+    EM_SCOPED int64_t *worst = NULL;
+    int64_t next;
+    EM_SCOPED bool *seen = NULL;
     em_status status = em_allocate_all(EM_ARRAY(worst, n), EM_ARRAY(seen, n));
 
     if (!status) {
@@ -142,8 +143,6 @@ static em_status choose_elements(em_report_data *data)
         for (int64_t i = 0; i < data->n_shown && data->n_pair < EM_REPORT_PAIRS; i++)
             add_fresh(data, data->shown[i], &data->n_pair, data->pair);
     }
-    em_release(&worst);
-    em_release(&seen);
     return status;
 }
 

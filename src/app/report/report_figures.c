@@ -59,7 +59,7 @@ static int compare_distances(const void *left, const void *right)
 static em_status choose_chains(const em_report_data *data, const double *draws, int64_t *n,
                                int64_t chosen[MOST_LINES])
 {
-    chain_distance *d = NULL;
+    EM_SCOPED chain_distance *d = NULL;
     double mean = 0;
     em_status status = em_allocate(data->n_chain, sizeof *d, &d);
 
@@ -76,7 +76,6 @@ static em_status choose_chains(const em_report_data *data, const double *draws, 
         qsort(d, (size_t)data->n_chain, sizeof *d, compare_distances);
     for (int64_t i = 0; !status && i < *n; i++)
         chosen[i] = d[i].chain;
-    em_release(&d);
     return status;
 }
 
@@ -86,7 +85,7 @@ static em_status count_ranks(const em_report_data *data, const double *draws, in
                              double **count)
 {
     const int64_t n = data->n_chain * data->n_draw;
-    em_sorted *sorted = NULL, *scratch = NULL;
+    EM_SCOPED em_sorted *sorted = NULL, *scratch = NULL;
     bool has_nan = false;
     em_status status = em_allocate(data->n_chain * n_bin, sizeof **count, count);
 
@@ -98,8 +97,6 @@ static em_status count_ranks(const em_report_data *data, const double *draws, in
         for (int64_t rank = 0; rank < n; rank++)
             (*count)[sorted[rank].index / data->n_draw * n_bin + rank * n_bin / n]++;
     }
-    em_release(&sorted);
-    em_release(&scratch);
     return status;
 }
 

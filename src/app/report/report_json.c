@@ -10,7 +10,7 @@
 
 json_t *em_json_text(const char *text)
 {
-    char *copy = NULL;
+    EM_SCOPED char *copy = NULL;
     uint32_t character;
 
     if (!text)
@@ -24,7 +24,6 @@ json_t *em_json_text(const char *text)
         c += n > 0 ? n : 1;
     }
     json_t *out = json_string(copy);
-    em_release(&copy);
     return out;
 }
 

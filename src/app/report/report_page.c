@@ -43,7 +43,7 @@ static em_status prepare_figures(const char *folder)
 static em_status write_figure(const char *folder, const char *name, const char *svg)
 {
     em_page page = {NULL};
-    char *path = NULL;
+    EM_SCOPED char *path = NULL;
     em_status status = em_format_text(&path, "%s/%s.svg", folder, name);
 
     if (!status) {
@@ -52,7 +52,6 @@ static em_status write_figure(const char *folder, const char *name, const char *
             fputs(svg, page.out);
         status = em_page_close(&page, status);
     }
-    em_release(&path);
     return status;
 }
 
@@ -143,15 +142,13 @@ static em_status put_verdict(const em_report_data *data, json_t *page)
                                         [EM_NOT_CONVERGED] = "wrong"};
     const bool complete = !em_find_incomplete(data->summary.reader);
     em_verdict verdict;
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = em_judge_verdict(data->summary.judge, &verdict, &text);
 
-    if (!status)
-        status = em_json_put(page, json_pack("{s:b, s:s, s:o}", "complete", complete, "grade",
-                                             complete ? grade[verdict] : "wrong", "verdict",
-                                             em_json_text(text)));
-    em_release(&text);
-    return status;
+    return status ? status
+                  : em_json_put(page, json_pack("{s:b, s:s, s:o}", "complete", complete, "grade",
+                                                complete ? grade[verdict] : "wrong", "verdict",
+                                                em_json_text(text)));
 }
 
 /* The sentences of the summary, an element each. */
@@ -197,7 +194,7 @@ static em_status put_table(const em_report_data *data, json_t *page)
     const em_column *limited = &s->table.column[s->table.at.r_hat];
     const em_rows_order order = {.most = MOST_TABLE_ROWS};
     json_t *columns = json_array(), *lines = json_array();
-    em_visible_rows rows = {0};
+    EM_SCOPED_BY(em_rows_release) em_visible_rows rows = {0};
     em_status status = em_rows_arrange(&s->table, s->reader, &order, &rows);
 
     for (int64_t j = 0; !status && j < s->table.n_column; j++)
@@ -209,7 +206,6 @@ static em_status put_table(const em_report_data *data, json_t *page)
         json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "elements", (json_int_t)s->n_element, "lines",
                   (json_int_t)rows.n_line, "limited", em_json_text(limited->name), "limit",
                   em_json_real(limited->most), "columns", columns, "rows", lines);
-    em_rows_release(&rows);
     return em_json_put_as(page, "table", table, status);
 }
 
@@ -232,11 +228,10 @@ static em_status put_priors(const em_report_data *data, json_t *page)
 /* The model of a file, if it is a built-in model with commands; else NULL. */
 static const em_model_commands *commands_of(em_reader *reader, const em_model_ops **model)
 {
-    char *name = NULL;
+    EM_SCOPED char *name = NULL;
 
     em_reader_text(reader, "model", &name);
     *model = name ? em_model_named(name) : NULL;
-    em_release(&name);
     return *model ? (*model)->commands : NULL;
 }
 
@@ -245,7 +240,7 @@ static em_status put_model_part(const em_report_data *data, json_t *page)
 {
     const em_model_ops *model;
     const em_model_commands *commands = commands_of(data->summary.reader, &model);
-    char *html = NULL;
+    EM_SCOPED char *html = NULL;
     em_status status = EM_OK;
 
     if (commands && commands->report) {
@@ -256,20 +251,16 @@ static em_status put_model_part(const em_report_data *data, json_t *page)
         em_world_enter(all);
         status = em_text_end(&part, status, &html);
     }
-    status = em_json_put_as(page, "model_part", em_json_text(html), status);
-    em_release(&html);
-    return status;
+    return em_json_put_as(page, "model_part", em_json_text(html), status);
 }
 
 /* Writes a hint on how to store log likelihoods if the file has none. */
 static em_status put_loo_hint(const em_report_data *data, json_t *page)
 {
-    char *how = NULL;
+    EM_SCOPED char *how = NULL;
     em_status status = data->log_likelihood ? EM_OK : em_loo_ask(data->summary.reader, &how);
 
-    status = em_json_put_as(page, "loo_hint", em_json_text(how), status);
-    em_release(&how);
-    return status;
+    return em_json_put_as(page, "loo_hint", em_json_text(how), status);
 }
 
 /* Cost and results of the draws. */
@@ -376,7 +367,7 @@ static em_status report(const report_arguments *a)
     static double percentile[] = {5, 25, 50, 75, 95};
     em_summary_options options = em_summary_defaults(1, a->file);
     em_report_data data = {.path = a->file[0]};
-    char *output = NULL;
+    EM_SCOPED char *output = NULL;
     em_status status = em_agree(em_world_rank() == 0 ? check_output(a, &output) : EM_OK);
 
     options.pattern = (const char *const *)a->pattern;
@@ -385,17 +376,14 @@ static em_status report(const report_arguments *a)
     if (!status)
         status = em_agree(em_world_rank() == 0 ? make_report(a, &data, output) : EM_OK);
     em_report_release(&data);
-    em_release(&output);
     return status;
 }
 
 em_status em_report_check(const char *output)
 {
     const report_arguments a = {.output = (char *)output};
-    char *page = NULL;
+    EM_SCOPED char *page = NULL;
     const em_status status = check_output(&a, &page);
-
-    em_release(&page);
     return status;
 }
 
@@ -452,14 +440,11 @@ em_status em_report_command(int argc, const char **argv)
                                        {"figures", 0, POPT_ARG_STRING, &a.figures, 0, NULL, NULL},
                                        {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},
                                        POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_status status = em_command_line_read(argc, argv, table, "one file, or runs of a scan", 1,
                                             MOST_FILES, &line);
 
     a.n_file = line.n;
     a.file = line.argument;
-    if (!status)
-        status = a.n_file > 1 ? compare_runs(&a) : report(&a);
-    em_command_line_end(&line);
-    return status;
+    return status ? status : a.n_file > 1 ? compare_runs(&a) : report(&a);
 }

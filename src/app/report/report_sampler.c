@@ -47,7 +47,7 @@ static void count_energies(const em_report_data *data, const double *energy, dou
 em_status em_report_energy(const em_report_data *data, json_t **out)
 {
     double marginal[ENERGY_BINS] = {0}, transition[ENERGY_BINS] = {0}, lowest = INFINITY;
-    double *energy = NULL;
+    EM_SCOPED double *energy = NULL;
     em_status status = em_report_statistic(data->stats, "energy", &energy);
 
     if (status || !energy)
@@ -62,7 +62,6 @@ em_status em_report_energy(const em_report_data *data, json_t **out)
                          "transition", em_json_drawn(ENERGY_BINS, transition, 1));
         status = em_json_made(*out);
     }
-    em_release(&energy);
     return status;
 }
 
@@ -139,7 +138,7 @@ typedef struct history {
 static em_status add_history(em_reader *stats, const char *name, double from, double stride,
                              history *h)
 {
-    double *value = NULL;
+    EM_SCOPED double *value = NULL;
     em_status status = em_report_statistic(stats, name, &value);
 
     if (status || !value)
@@ -161,7 +160,6 @@ static em_status add_history(em_reader *stats, const char *name, double from, do
         }
         h->x[at] = from + stride * (double)(first + end) / 2;
     }
-    em_release(&value);
     return EM_OK;
 }
 
@@ -188,12 +186,10 @@ static em_status history_of(const em_report_data *data, const char *name, histor
 
 em_status em_report_steps(const em_report_data *data, json_t **out)
 {
-    history *h = NULL;
+    EM_SCOPED history *h = NULL;
     em_status status = em_allocate(1, sizeof *h, &h);
 
     *out = json_array();
     status = status ? status : history_of(data, "step_size", h, out);
-    status = status ? status : history_of(data, "acceptance_rate", h, out);
-    em_release(&h);
-    return status;
+    return status ? status : history_of(data, "acceptance_rate", h, out);
 }

@@ -31,7 +31,7 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
 {
     const em_reader *incomplete = em_find_incomplete(judge->reader);
     const bool several = em_reader_next(judge->reader) != NULL;
-    char *unlike = NULL;
+    EM_SCOPED char *unlike = NULL;
     const em_status status = em_thinned_unlike(judge->reader, &unlike);
 
     if (incomplete)
@@ -49,7 +49,6 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
                 "Unequal thinning: %s. Means and quantiles are correct. ESS is rough, because it "
                 "treats all chains as equally thinned.\n",
                 unlike);
-    em_release(&unlike);
     return status;
 }
 
@@ -127,7 +126,7 @@ typedef struct setting {
  */
 static setting more_draws(const em_judge *judge, double factor)
 {
-    char *ended_by = NULL;
+    EM_SCOPED char *ended_by = NULL;
     int64_t n_draw = judge->n_draw, thinning = 1;
     setting more;
 
@@ -141,7 +140,6 @@ static setting more_draws(const em_judge *judge, double factor)
 
     snprintf(more.text, sizeof more.text, "%s: %lld", until_done ? "stop.max_draws" : "run.draws",
              (long long)(ceil(n / unit) * unit));
-    em_release(&ended_by);
     return more;
 }
 

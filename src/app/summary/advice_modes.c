@@ -116,7 +116,7 @@ static em_status find_exchange(const mode_view *v, double *draws, const em_summa
 {
     const em_summary_table *table = v->table;
     em_judge *judge = v->judge;
-    double *mean = NULL;
+    EM_SCOPED double *mean = NULL;
     int64_t n_tried = 0;
     em_status status = em_allocate(judge->n_chain, sizeof *mean, &mean);
 
@@ -134,7 +134,6 @@ static em_status find_exchange(const mode_view *v, double *draws, const em_summa
         if (exchanges(v, mean))
             *out = other;
     }
-    em_release(&mean);
     return status;
 }
 
@@ -211,7 +210,7 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FIL
 {
     const em_modes *modes = &judge->evidence.findings.modes;
     const em_summary_row *row = best_row(table);
-    em_mode_finder *finder = NULL;
+    EM_SCOPED_BY(em_mode_finder_destroy) em_mode_finder *finder = NULL;
     double *draws = NULL;
     mode_view v = {.judge = judge, .table = table, .row = row};
     char text[256];
@@ -234,6 +233,5 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FIL
     }
     fputc('\n', out);
     em_release_all(&v.mean, &draws);
-    em_mode_finder_destroy(&finder);
     return status;
 }

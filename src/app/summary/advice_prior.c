@@ -27,7 +27,7 @@ static em_status read_array(em_reader *reader, const char *name, int64_t *n, dou
 static em_status read_means(em_reader *reader, int64_t at, prior_record *f)
 {
     const int64_t n_draw = em_reader_n_chain(reader) * em_reader_n_draw(reader);
-    double *draws = NULL;
+    EM_SCOPED double *draws = NULL;
     em_status status = em_allocate_doubles(n_draw, &draws);
 
     status = status ? status : em_allocate(f->n, sizeof *f->mean, &f->mean);
@@ -36,7 +36,6 @@ static em_status read_means(em_reader *reader, int64_t at, prior_record *f)
         for (int64_t i = 0; !status && i < n_draw; i++)
             f->mean[j] += draws[i] / (double)n_draw;
     }
-    em_release(&draws);
     return status;
 }
 
@@ -131,7 +130,7 @@ static double mean_of(int64_t n, const double *x)
 static em_status advise_on_sigma(em_reader *reader, double log_density, const prior_record *f,
                                  FILE *out)
 {
-    double *known = NULL;
+    EM_SCOPED double *known = NULL;
     int64_t n = 0;
     em_status status = read_array(reader, "known_sigma", &n, &known);
 
@@ -145,7 +144,6 @@ static em_status advise_on_sigma(em_reader *reader, double log_density, const pr
                 ratio * known[0], known[0], ratio > 1 ? ratio : 1 / ratio,
                 ratio > 1 ? "narrow" : "wide");
     }
-    em_release(&known);
     return status;
 }
 

@@ -256,7 +256,7 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
 static em_status summarise_share(em_summary *s)
 {
     em_elements *elements = NULL;
-    em_diagnoses *own = NULL;
+    EM_SCOPED_BY(em_diagnoses_destroy) em_diagnoses *own = NULL;
     em_diag *diag = NULL;
     em_status status = em_diag_create(&diag);
 
@@ -278,7 +278,6 @@ static em_status summarise_share(em_summary *s)
     }
     em_elements_destroy(&elements);
     em_diag_destroy(&diag);
-    em_diagnoses_destroy(&own);
     return status;
 }
 
@@ -286,7 +285,7 @@ static em_status summarise_share(em_summary *s)
 static em_status gather(em_summary *s)
 {
     int n_rank = em_world_size(), share = (int)(s->end - s->first);
-    int *count, *start = NULL;
+    EM_SCOPED int *count = NULL, *start = NULL;
     MPI_Datatype row;
     em_status status = em_allocate_all(EM_ARRAY(count, n_rank), EM_ARRAY(start, n_rank));
 
@@ -302,7 +301,6 @@ static em_status gather(em_summary *s)
                     start, row, 0, em_world_ranks());
         MPI_Type_free(&row);
     }
-    em_release_all(&count, &start);
     return status;
 }
 
@@ -338,7 +336,7 @@ static em_status print_verdict(em_summary *s, FILE *words, bool colours)
                                          [EM_CONVERGED_WITH_WARNINGS] = EM_COLOUR_WARNING,
                                          [EM_NOT_CONVERGED] = EM_COLOUR_BAD};
     em_verdict verdict;
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = em_judge_verdict(s->judge, &verdict, &text);
 
     if (!status) {
@@ -346,18 +344,16 @@ static em_status print_verdict(em_summary *s, FILE *words, bool colours)
         fprintf(words, "%s%.*s%s%s\n", colours ? colour[verdict] : "", first, text,
                 colours ? EM_COLOUR_END : "", text + first);
     }
-    em_release(&text);
     return status;
 }
 
 /* Prints the results of the ladders of a tempered run, which begin with "log evidence". */
 static void print_tempering(em_summary *s, FILE *words)
 {
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
 
     if (em_reader_text(s->judge->reader, "tempering", &text))
         fprintf(words, "%s\n", text);
-    em_release(&text);
 }
 
 /* Prints the verdict and the advice, in lines that fit a terminal. Local. */
@@ -411,7 +407,7 @@ static em_status print_rows(em_summary *s, FILE *out)
 {
     const int64_t most = most_rows(s, out);
     const em_rows_order order = {.most = most, .sorted = s->options->sort != NULL, .marks = true};
-    em_visible_rows rows = {0};
+    EM_SCOPED_BY(em_rows_release) em_visible_rows rows = {0};
 
     if (most == 0) {
         em_table_print(&s->table, out);
@@ -422,7 +418,6 @@ static em_status print_rows(em_summary *s, FILE *out)
         em_table_print(&rows.table, out);
     if (!status && rows.n_line > rows.table.n_row)
         status = tell_others(s, &rows, out);
-    em_rows_release(&rows);
     return status;
 }
 
@@ -430,7 +425,7 @@ static em_status print_rows(em_summary *s, FILE *out)
 static em_status print_title(const em_summary *s, FILE *out)
 {
     const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
-    char *cut = NULL;
+    EM_SCOPED char *cut = NULL;
     em_status status = em_reader_cut(s->reader, &cut);
 
     if (status)
@@ -442,7 +437,6 @@ static em_status print_title(const em_summary *s, FILE *out)
     if (s->options->n_path > 1)
         fprintf(out, ", of %lld files", (long long)s->options->n_path);
     fprintf(out, "%s%s\n", cut ? ": " : "", cut ? cut : "");
-    em_release(&cut);
     return EM_OK;
 }
 

@@ -158,7 +158,7 @@ static em_status read_statistic(em_judge *judge, const char *name, double **valu
 static em_status read_divergences(em_judge *judge)
 {
     const int64_t n = judge->n_chain * judge->n_draw;
-    double *error = NULL;
+    EM_SCOPED double *error = NULL;
     em_status status = read_statistic(judge, "diverging", &judge->diverging);
 
     for (int64_t i = 0; !status && judge->diverging && i < n; i++)
@@ -172,31 +172,28 @@ static em_status read_divergences(em_judge *judge)
         status = read_statistic(judge, "energy_error", &error);
     for (int64_t i = 0; error && i < n; i++)
         judge->n_left_support += judge->diverging[i] != 0 && !isfinite(error[i]);
-    em_release(&error);
     return status;
 }
 
 static em_status read_visits(em_judge *judge)
 {
-    double *visit = NULL;
+    EM_SCOPED double *visit = NULL;
     em_status status = read_statistic(judge, "visit", &visit);
 
     if (!status && visit)
         status = em_visits_create(judge->n_chain, judge->n_draw, visit, &judge->visits);
-    em_release(&visit);
     return status;
 }
 
 /* Counts the draws with a flag. */
 static em_status count_flag(em_judge *judge, const char *name, int64_t *count)
 {
-    double *flag = NULL;
+    EM_SCOPED double *flag = NULL;
     em_status status = read_statistic(judge, name, &flag);
 
     *count = 0;
     for (int64_t i = 0; !status && flag && i < judge->n_chain * judge->n_draw; i++)
         *count += flag[i] != 0;
-    em_release(&flag);
     return status;
 }
 
@@ -318,7 +315,7 @@ static em_status find_divergent_range(const em_judge *judge, const double *draws
 {
     const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->n_marked;
     const int64_t tail = n_marked / 10;
-    double *x = NULL;
+    EM_SCOPED double *x = NULL;
     int64_t k = 0, inside = 0;
     em_status status = em_allocate(n_marked, sizeof *x, &x);
 
@@ -333,7 +330,6 @@ static em_status find_divergent_range(const em_judge *judge, const double *draws
     for (int64_t i = 0; i < n; i++)
         inside += draws[i] >= x[tail] && draws[i] <= x[k - 1 - tail];
     value[EM_JUDGED_SHARE] = (double)inside / (double)n;
-    em_release(&x);
     return EM_OK;
 }
 

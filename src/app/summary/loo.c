@@ -27,7 +27,7 @@ em_status em_loo_open(em_reader *posterior, em_reader **out)
 
 em_status em_loo_ask(em_reader *posterior, char **out)
 {
-    char *model = NULL, *config = NULL;
+    EM_SCOPED char *model = NULL, *config = NULL;
     const char *how = "the program that wrote it has to store them";
 
     if (em_reader_text(posterior, "model", &model))
@@ -35,7 +35,6 @@ em_status em_loo_ask(em_reader *posterior, char **out)
                                          : "this model reports none";
     if (em_reader_text(posterior, "config", &config) && strstr(config, "log_likelihood: false"))
         how = "emass run --set model.log_likelihood=true stores it";
-    em_release_all(&model, &config);
     return em_copy_text(how, out);
 }
 
@@ -58,7 +57,7 @@ em_status em_loo_worth(em_reader *posterior, double *r_eff)
 {
     const int64_t n_chain = em_reader_n_chain(posterior), n_draw = em_reader_n_draw(posterior);
     const double n_all = (double)(n_chain * n_draw);
-    em_element *wanted = NULL;
+    EM_SCOPED em_element *wanted = NULL;
     em_elements *elements = NULL;
     em_diag *diag = NULL;
     double sum = 0, count = 0;
@@ -86,7 +85,6 @@ em_status em_loo_worth(em_reader *posterior, double *r_eff)
         *r_eff = sum / count / n_all;
     em_diag_destroy(&diag);
     em_elements_destroy(&elements);
-    em_release(&wanted);
     return status;
 }
 
@@ -114,7 +112,7 @@ static void add_up(em_loo *loo)
 
 em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo *loo)
 {
-    em_element *wanted = NULL;
+    EM_SCOPED em_element *wanted = NULL;
     em_elements *elements = NULL;
     em_psis *psis = NULL;
 
@@ -143,7 +141,6 @@ em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo
         add_up(loo);
     em_psis_destroy(&psis);
     em_elements_destroy(&elements);
-    em_release(&wanted);
     return status;
 }
 
@@ -207,7 +204,7 @@ static em_status make_table(const em_loo *loo, em_summary_table *table)
  * observations as CSV. */
 static em_status print(const em_loo *loo, const char *cut, bool csv)
 {
-    em_summary_table table = {0};
+    EM_SCOPED_BY(em_table_release) em_summary_table table = {0};
     em_prose prose;
     em_status status = em_prose_begin(csv ? stderr : stdout, &prose);
 
@@ -225,7 +222,6 @@ static em_status print(const em_loo *loo, const char *cut, bool csv)
         if (n > MOST_ROWS)
             printf("... and %lld more (--csv prints all)\n", (long long)(n - MOST_ROWS));
     }
-    em_table_release(&table);
     return status;
 }
 
@@ -264,7 +260,7 @@ static em_status choose(const char *path, const char *name, em_reader *log_likel
 static em_status open_files(int64_t n_path, const char *const *path, const char *name, bool common,
                             em_loo_files *out)
 {
-    char *how = NULL;
+    EM_SCOPED char *how = NULL;
     double r_eff = 1;
     int64_t i = 0;
     em_status status = em_reader_open_all(n_path, path, "posterior", common, &out->posterior);
@@ -278,9 +274,7 @@ static em_status open_files(int64_t n_path, const char *const *path, const char 
     status = status ? status : em_expect_draws(out->log_likelihood, "log_likelihood");
     status = status ? status : choose(path[0], name, out->log_likelihood, &i);
     status = status ? status : em_loo_worth(out->posterior, &r_eff);
-    status = status ? status : em_loo_read(out->log_likelihood, i, r_eff, &out->loo);
-    em_release(&how);
-    return status;
+    return status ? status : em_loo_read(out->log_likelihood, i, r_eff, &out->loo);
 }
 
 static void close_files(em_loo_files *files)
@@ -294,20 +288,19 @@ static void close_files(em_loo_files *files)
 static em_status leave_one_out(const arguments *a, int64_t n_path, const char *const *path,
                                em_loo_files *files)
 {
-    char *cut = NULL;
+    EM_SCOPED char *cut = NULL;
     em_status status = open_files(n_path, path, a->name, a->common, files);
 
     status = status ? status : em_reader_cut(files->posterior, &cut);
     if (!status && !(a->csv && n_path < a->n_path))
         status = print(&files->loo, cut, a->csv);
-    em_release(&cut);
     return status;
 }
 
 /* Computes the result of each file, and then the differences of the files. */
 static em_status compare(const arguments *a)
 {
-    em_loo_files *files = NULL;
+    EM_SCOPED em_loo_files *files = NULL;
     em_status status = em_allocate(a->n_path, sizeof *files, &files);
 
     for (int64_t i = 0; !status && i < a->n_path; i++) {
@@ -322,7 +315,6 @@ static em_status compare(const arguments *a)
     status = status ? status : em_loo_compare(a->n_path, a->path, files, a->csv);
     for (int64_t i = 0; files && i < a->n_path; i++)
         close_files(&files[i]);
-    em_release(&files);
     return status;
 }
 
@@ -346,14 +338,11 @@ em_status em_loo_command(int argc, const char **argv)
                                        {"common", 0, POPT_ARG_NONE, &a.common, 0, NULL, NULL},
                                        {"csv", 0, POPT_ARG_NONE, &a.csv, 0, NULL, NULL},
                                        POPT_TABLEEND};
-    em_command_line line;
+    EM_SCOPED_BY(em_command_line_end) em_command_line line;
     em_status status =
         em_command_line_read(argc, argv, table, "one file or more", 1, INT_MAX, &line);
 
     a.path = line.argument;
     a.n_path = line.n;
-    if (!status)
-        status = em_agree(em_world_rank() == 0 ? answer(&a) : EM_OK);
-    em_command_line_end(&line);
-    return status;
+    return status ? status : em_agree(em_world_rank() == 0 ? answer(&a) : EM_OK);
 }

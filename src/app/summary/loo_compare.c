@@ -205,8 +205,8 @@ static em_status explain(const em_summary_table *table)
 
 em_status em_loo_compare(int64_t n, const char *const *path, const em_loo_files *files, bool csv)
 {
-    em_summary_table table = {0};
-    double *value = NULL;
+    EM_SCOPED_BY(em_table_release) em_summary_table table = {0};
+    EM_SCOPED double *value = NULL;
     em_status status = em_allocate(n * N_COLUMN, sizeof *value, &value);
 
     status = status ? status : fill_table(n, path, files, value, &table);
@@ -216,7 +216,5 @@ em_status em_loo_compare(int64_t n, const char *const *path, const em_loo_files 
         em_table_print(&table, stdout);
         status = explain(&table);
     }
-    em_table_release(&table);
-    em_release(&value);
     return status;
 }

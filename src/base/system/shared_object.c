@@ -53,7 +53,7 @@ static em_status check_whole(const char *path)
 /* dlopen would block on a FIFO, and searches system folders for a name without a slash. */
 em_status em_shared_object_load(const char *path, void **handle)
 {
-    char *named = NULL;
+    EM_SCOPED char *named = NULL;
     em_status status = check_whole(path);
 
     *handle = NULL;
@@ -63,7 +63,6 @@ em_status em_shared_object_load(const char *path, void **handle)
     if (status)
         return status;
     *handle = dlopen(named, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    em_release(&named);
     return *handle ? EM_OK : em_fail(EM_ECONFIG, "%s: cannot be loaded: %s", path, dlerror());
 }
 

@@ -167,8 +167,8 @@ static void find_own_bounds(const em_corpus *corpus, const em_table *table, cons
 static em_status find_share(em_corpus *corpus, const em_table *table, int64_t tile, int64_t shard,
                             int64_t n_shard)
 {
-    int64_t *tokens = NULL;
-    bounds *all = NULL;
+    EM_SCOPED int64_t *tokens = NULL;
+    EM_SCOPED bounds *all = NULL;
     em_status status = em_allocate_all(EM_ARRAY(tokens, table->n_run), EM_ARRAY(all, n_shard));
 
     status = em_agree_first(status, 0);
@@ -185,7 +185,6 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t ti
         corpus->first_token = (int64_t)fmin(b->token[0], all_tokens);
         corpus->n_local = (int64_t)fmin(b->document[1], total) - corpus->first_document;
     }
-    em_release_all(&tokens, &all);
     return status;
 }
 
@@ -216,7 +215,7 @@ static em_status take_over(em_corpus *corpus, em_table *table)
 static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t tile, int64_t shard,
                       int64_t n_shard, em_corpus *corpus)
 {
-    em_table *table = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
     em_status status = em_corpus_table_read(options, n_word, &table);
 
     if (status)
@@ -225,9 +224,7 @@ static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t 
     corpus->part = tile > 0 ? em_shard_rows(table->total, tile, shard, n_shard).part : 1;
     status = find_share(corpus, table, tile, shard, n_shard);
     status = status ? status : em_table_hold(table, corpus->first_document, corpus->n_local);
-    status = status ? status : take_over(corpus, table);
-    em_table_destroy(&table);
-    return status;
+    return status ? status : take_over(corpus, table);
 }
 
 /* ---------------------------------------------------------------- both */

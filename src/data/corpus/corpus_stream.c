@@ -242,7 +242,7 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile,
                                 int64_t n_shard)
 {
     uint64_t hash = 0;
-    int64_t *tokens = NULL;
+    EM_SCOPED int64_t *tokens = NULL;
     em_status status = open_file(corpus, n_word);
 
     if (!status)
@@ -257,7 +257,6 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile,
         em_world_sum(n_part, tokens);
         status = em_agree_first(find_share(corpus, n_part, tokens, tile, shard, n_shard), 0);
     }
-    em_release(&tokens);
     return status;
 }
 

@@ -301,7 +301,7 @@ static em_status fill_gaps(corpus_reading *r, int64_t n, const line_run *all)
 static em_status finish_docword(corpus_reading *r, int64_t line)
 {
     int64_t n, found = r->rows.found;
-    line_run *all = NULL;
+    EM_SCOPED line_run *all = NULL;
     em_status status = EM_OK;
 
     em_world_sum(1, &found);
@@ -321,7 +321,6 @@ static em_status finish_docword(corpus_reading *r, int64_t line)
         qsort(all, (size_t)n, sizeof *all, em_by_first_integer);
         status = em_agree_first(fill_gaps(r, n, all), 0);
     }
-    em_release(&all);
     return status;
 }
 

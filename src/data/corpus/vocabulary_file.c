@@ -45,7 +45,7 @@ static em_status refuse_twins(const char *path, char *const *name, int64_t n_wor
 /* One word a line. */
 em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
 {
-    em_lines *lines = NULL;
+    EM_SCOPED_BY(em_lines_close) em_lines *lines = NULL;
     char *line = NULL;
     int64_t capacity = 0;
     em_status status = em_lines_open(path, &lines);
@@ -57,7 +57,5 @@ em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
     }
     if (!status && *n_word == 0)
         status = em_fail(EM_EDATA, "%s:1: found an empty file, expected one word a line", path);
-    status = status ? status : refuse_twins(path, *name, *n_word);
-    em_lines_close(&lines);
-    return status;
+    return status ? status : refuse_twins(path, *name, *n_word);
 }

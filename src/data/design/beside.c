@@ -289,8 +289,8 @@ static em_status take_names(em_table *table, int64_t n, const char *const *name)
 static em_status arrange_dense(em_table *table, int64_t n, const char *const *name)
 {
     const int64_t n_old = table->n_column;
-    bool *taken = NULL;
-    int64_t *from = NULL;
+    EM_SCOPED bool *taken = NULL;
+    EM_SCOPED int64_t *from = NULL;
     double *value = NULL;
     em_status status = em_allocate_all(EM_ARRAY(taken, n_old), EM_ARRAY(from, n));
 
@@ -306,7 +306,6 @@ static em_status arrange_dense(em_table *table, int64_t n, const char *const *na
         table->n_value = table->value_capacity = table->n_row * n;
         status = take_names(table, n, name);
     }
-    em_release_all(&taken, &from);
     return status;
 }
 

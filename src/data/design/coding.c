@@ -306,7 +306,7 @@ static em_status number_levels(coding_context *m, int64_t j, int64_t *bad)
 {
     em_table *table = m->table;
     const size_t n = (size_t)m->coding->factor[j].n;
-    indexed_level *sorted = NULL;
+    EM_SCOPED indexed_level *sorted = NULL;
     em_status status = sort_levels(m, j, &sorted);
 
     for (int64_t i = 0; !status && i < table->n_row && (*bad < 0 || i < *bad); i++) {
@@ -320,7 +320,6 @@ static em_status number_levels(coding_context *m, int64_t j, int64_t *bad)
         (void)fail_level(m, i, j);
         *bad = i;
     }
-    em_release(&sorted);
     return status;
 }
 

@@ -169,7 +169,7 @@ static em_status take_formula(making *m)
                                         .name = m->table->name,
                                         .beside = m->choice->set_aside.beside,
                                         .unnamed = !m->table->is_named};
-    em_formula formula = {0};
+    EM_SCOPED_BY(em_formula_release) em_formula formula = {0};
     em_status status = EM_OK;
 
     if (m->options->response || m->options->chosen.count > 0)
@@ -190,7 +190,6 @@ static em_status take_formula(making *m)
             m->choice->use[j] = EM_USE_LEVEL;
             m->choice->factor[j] = "";
         }
-    em_formula_release(&formula);
     return status;
 }
 
@@ -287,7 +286,7 @@ static em_status take_levels(making *m)
 static em_status take_factor(making *m, const char *factor)
 {
     const char *equals = strrchr(factor, '=');
-    char *name = NULL;
+    EM_SCOPED char *name = NULL;
     int64_t column = -1;
     em_status status = em_choice_find(m->table, factor, &column);
 
@@ -304,7 +303,6 @@ static em_status take_factor(making *m, const char *factor)
         m->choice->use[column] = EM_USE_LEVEL;
         m->choice->factor[column] = name ? equals + 1 : "";
     }
-    em_release(&name);
     return status;
 }
 

@@ -376,7 +376,7 @@ void em_design_row(const em_design *design, int64_t i, double *row)
 
 em_status em_design_add_offset(em_design *design, const double *coefficient)
 {
-    double *row = NULL;
+    EM_SCOPED double *row = NULL;
     em_status status = EM_OK;
 
     if (!design->offset)
@@ -391,7 +391,6 @@ em_status em_design_add_offset(em_design *design, const double *coefficient)
     }
     if (design->offset)
         em_node_array_publish(design->node_array, design->offset);
-    em_release(&row);
     return status;
 }
 

@@ -317,7 +317,7 @@ static em_status derive_response(const em_table_options *options, em_table *tabl
 {
     const em_formula_columns columns = {
         .n = table->n_column, .name = table->name, .beside = table->beside_at, .chosen = true};
-    em_formula formula = {.response_derived = -1};
+    EM_SCOPED_BY(em_formula_release) em_formula formula = {.response_derived = -1};
     const int64_t n = table->n_column;
     em_status status = em_agree_first(em_formula_parse(options->formula, &columns, &formula), 0);
     const em_derived *derived = !status && formula.response_derived >= 0
@@ -330,7 +330,6 @@ static em_status derive_response(const em_table_options *options, em_table *tabl
         table->value[i * n + formula.response] = em_derived_value(derived, table->value + i * n);
     if (!status && derived)
         table->hash = XXH64(derived->name, strlen(derived->name), table->hash);
-    em_formula_release(&formula);
     return status;
 }
 
@@ -411,7 +410,7 @@ static em_status check_intercept(const em_table *table, bool has_intercept)
 static em_status read_run(const em_table_options *options, em_table **table, em_features **out)
 {
     em_table_options advised = *options;
-    em_coding *coding = NULL;
+    EM_SCOPED_BY(em_coding_destroy) em_coding *coding = NULL;
 
     advised.asks_header = true;
     advised.if_missing = "na: drop leaves such rows out";
@@ -430,7 +429,6 @@ static em_status read_run(const em_table_options *options, em_table **table, em_
         status = em_agree_first(create(0, options->intercept, out), 0);
     if (!status && coding)
         status = em_coding_apply(coding, *table);
-    em_coding_destroy(&coding);
     return status ? status : em_agree_first(check_intercept(*table, (*out)->intercept), 0);
 }
 
@@ -451,7 +449,7 @@ static em_status read_plain(const em_table_options *options, const em_fitted *fi
                             em_table **table, em_features **out)
 {
     em_fitted_columns columns = {0, NULL, NULL};
-    bool *no_factor = NULL;
+    EM_SCOPED bool *no_factor = NULL;
     em_status status = fitted->labels(fitted->context, "coefficient", &columns.n, &columns.name);
 
     if (!status && columns.n < options->intercept)
@@ -465,16 +463,14 @@ static em_status read_plain(const em_table_options *options, const em_fitted *fi
     status = status ? status : create(0, options->intercept, out);
     columns.is_factor = no_factor;
     status = em_agree_first(status, 0);
-    status = status ? status : read_as(options, &columns, table);
-    em_release(&no_factor);
-    return status;
+    return status ? status : read_as(options, &columns, table);
 }
 
 static em_status read_coded(const em_table_options *options, const stored_features *f,
                             em_table **table, em_features **out)
 {
-    bool *is_factor = NULL;
-    em_coding *coding = NULL;
+    EM_SCOPED bool *is_factor = NULL;
+    EM_SCOPED_BY(em_coding_destroy) em_coding *coding = NULL;
     em_status status = em_allocate(f->n, sizeof *is_factor, &is_factor);
 
     for (int64_t j = 0; !status && j < f->n; j++)
@@ -489,10 +485,7 @@ static em_status read_coded(const em_table_options *options, const stored_featur
     status = status ? status : take_codings(f, coding);
     status = status ? status : create(0, coding->intercept, out);
     status = em_agree_first(status, 0);
-    status = status ? status : em_coding_apply(coding, *table);
-    em_coding_destroy(&coding);
-    em_release(&is_factor);
-    return status;
+    return status ? status : em_coding_apply(coding, *table);
 }
 
 em_status em_features_read(const em_table_options *options, const em_fitted *fitted,

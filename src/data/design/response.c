@@ -56,7 +56,7 @@ static void offer(label_set *set, double value, int64_t row)
 static em_status collect_labels(const em_table *table, label_set *set)
 {
     label_set own = {0};
-    label *all;
+    EM_SCOPED label *all = NULL;
     int64_t n;
 
     for (int64_t i = 0; i < table->n_row && own.count < MAX_LABELS; i++)
@@ -69,7 +69,6 @@ static em_status collect_labels(const em_table *table, label_set *set)
     set->count = 0;
     for (int64_t i = 0; i < n; i++)
         offer(set, all[i].value, all[i].row);
-    em_release(&all);
     return EM_OK;
 }
 

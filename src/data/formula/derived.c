@@ -167,7 +167,7 @@ static em_status find_coding(em_derived *derived, const em_table *table, double 
 
 em_status em_derived_find(em_derived *derived, const em_table *table)
 {
-    double *work = NULL;
+    EM_SCOPED double *work = NULL;
 
     if (em_derived_coding_size(derived) == 0)
         return EM_OK;
@@ -175,7 +175,5 @@ em_status em_derived_find(em_derived *derived, const em_table *table)
     if (!status)
         status = em_allocate_all(EM_ARRAY(derived->coding, em_derived_coding_size(derived)));
     status = em_agree_first(status, 0);
-    status = status ? status : find_coding(derived, table, work);
-    em_release(&work);
-    return status;
+    return status ? status : find_coding(derived, table, work);
 }

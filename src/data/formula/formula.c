@@ -269,7 +269,7 @@ static em_status read_terms(reading *r)
 /* As in R, terms are sorted by their number of factors, then by their order in the text. */
 static em_status sort_terms(em_formula *formula)
 {
-    em_term *sorted = NULL;
+    EM_SCOPED em_term *sorted = NULL;
     int64_t to = 0;
     em_status status = em_allocate(formula->n_term, sizeof *sorted, &sorted);
 
@@ -279,7 +279,6 @@ static em_status sort_terms(em_formula *formula)
                 sorted[to++] = formula->term[i];
     if (!status)
         memcpy(formula->term, sorted, (size_t)to * sizeof *sorted);
-    em_release(&sorted);
     return status;
 }
 

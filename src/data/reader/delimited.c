@@ -130,7 +130,7 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
     const int header = form->options->header;
     bool has_number = false;
     int64_t n_field = 0;
-    char *copy;
+    EM_SCOPED char *copy = NULL;
     em_status status = em_copy_text(line, &copy);
 
     if (status)
@@ -143,7 +143,6 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
         status = parse_header(lines, delimiters[form->format], copy, table);
     else if (!status)
         table->n_column = n_field;
-    em_release(&copy);
     return status;
 }
 

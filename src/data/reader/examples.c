@@ -245,7 +245,7 @@ static em_status read_and_distribute(supply *s, uint8_t *out)
     const bool reads = em_world_rank() == READER;
     const int64_t item = em_idx_item(s->idx), n = s->shape.length[0];
     const int64_t step = item < PIECE_BYTES ? PIECE_BYTES / item : 1;
-    uint8_t *piece = NULL;
+    EM_SCOPED uint8_t *piece = NULL;
     em_status status = em_agree_first(reads ? em_allocate(step * item, 1, &piece) : EM_OK, 0);
 
     if (status)
@@ -256,7 +256,6 @@ static em_status read_and_distribute(supply *s, uint8_t *out)
             status = em_idx_read(s->idx, first, count, piece, &s->hash);
         distribute(s, READER, first, count, piece, out);
     }
-    em_release(&piece);
     return status;
 }
 

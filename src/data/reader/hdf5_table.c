@@ -77,7 +77,7 @@ typedef struct entry {
  * in any order. */
 static em_status sort_entries(int64_t n, int64_t *column, double *value)
 {
-    entry *all = NULL;
+    EM_SCOPED entry *all = NULL;
     int64_t ascending = 1;
 
     while (ascending < n && column[ascending] > column[ascending - 1])
@@ -93,7 +93,6 @@ static em_status sort_entries(int64_t n, int64_t *column, double *value)
         column[k] = all[k].column;
         value[k] = all[k].value;
     }
-    em_release(&all);
     return status;
 }
 
@@ -247,7 +246,7 @@ em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, 
     const int64_t expected = rows ? form.n_row : form.n_column;
     const char *colon = strstr(path, ":/"), *index = em_numbers_index_of(numbers, rows);
     const char *of = rows ? "row" : "column";
-    char *file = NULL;
+    EM_SCOPED char *file = NULL;
     int64_t n = 0;
     em_status status =
         em_format_text(&file, "%.*s", (int)(colon ? colon - path : (long)strlen(path)), path);
@@ -261,7 +260,6 @@ em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, 
                          file, (long long)n, index, (long long)expected, of);
     if (status)
         em_release_texts(n, name);
-    em_release(&file);
     return status;
 }
 

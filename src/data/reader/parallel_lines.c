@@ -33,7 +33,7 @@ struct em_parallel_lines {
 
 static em_status read_first_line(const char *path, em_parallel_lines_head *head)
 {
-    em_lines *lines;
+    EM_SCOPED_BY(em_lines_close) em_lines *lines = NULL;
     char *line;
     em_status status = em_lines_open(path, &lines);
 
@@ -45,7 +45,6 @@ static em_status read_first_line(const char *path, em_parallel_lines_head *head)
     head->number = lines->number;
     head->offset = em_lines_offset(lines);
     head->plain = em_lines_is_plain(lines);
-    em_lines_close(&lines);
     return status;
 }
 

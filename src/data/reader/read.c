@@ -1,4 +1,5 @@
 #include "base/fault.h"
+#include "base/memory.h"
 #include "data/reader/readers.h"
 #include "data/reader/same_file.h"
 #include "par/message.h"
@@ -25,7 +26,7 @@ static bool chooses(const em_table_options *options)
 /* Applies the choice of columns to a table from a file that is not text. Collective. */
 static em_status choose(const em_table_options *options, em_table **table)
 {
-    em_choice *choice = NULL;
+    EM_SCOPED_BY(em_choice_destroy) em_choice *choice = NULL;
 
     if ((*table)->column && (options->formula || options->factors.count > 0 || options->levels))
         return em_fail(EM_ECONFIG, "model.%s: found sparse data, %s, expected a table of columns",
@@ -38,7 +39,6 @@ static em_status choose(const em_table_options *options, em_table **table)
     em_status status = em_agree_first(em_choice_make(options, *table, &choice), 0);
     if (!status && choice)
         status = em_choice_apply(choice, table);
-    em_choice_destroy(&choice);
     return status;
 }
 

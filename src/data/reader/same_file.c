@@ -65,7 +65,7 @@ static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
 
 em_status em_same_file(const char *path, int64_t length)
 {
-    char *name = NULL;
+    EM_SCOPED char *name = NULL;
     int descriptor = -1;
     em_status status = em_format_text(&name, "%.*s", (int)length, path);
 
@@ -82,7 +82,6 @@ em_status em_same_file(const char *path, int64_t length)
         status = status || !any ? status : compare_copies(descriptor, name, mine.bytes);
     }
     em_file_close(descriptor);
-    em_release(&name);
     return status;
 }
 

@@ -113,7 +113,7 @@ int64_t em_table_line(const em_table *table, int64_t row)
 static em_status gather(const em_table *table, double (*number)(const em_table *, int64_t held),
                         double **out)
 {
-    int64_t *bits = NULL;
+    EM_SCOPED int64_t *bits = NULL;
     em_status status = em_allocate(table->total, sizeof *bits, &bits);
 
     status = status ? status : em_allocate_doubles(table->total, out);
@@ -129,7 +129,6 @@ static em_status gather(const em_table *table, double (*number)(const em_table *
         em_world_sum(table->total, bits);
         memcpy(*out, bits, (size_t)table->total * sizeof **out);
     }
-    em_release(&bits);
     return status;
 }
 

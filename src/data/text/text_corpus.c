@@ -221,7 +221,7 @@ static bool is_kept(const em_text_corpus *corpus, const em_vocabulary *all, int6
 static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
 {
     const em_text_options *options = corpus->options;
-    candidate *kept = NULL;
+    EM_SCOPED candidate *kept = NULL;
     int64_t n = 0, number;
     em_status status = em_allocate(em_vocabulary_size(all), sizeof *kept, &kept);
 
@@ -244,7 +244,6 @@ static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
     status = status ? status : em_vocabulary_create(&corpus->term);
     for (int64_t i = 0; !status && i < n; i++)
         status = em_vocabulary_add(corpus->term, kept[i].word, strlen(kept[i].word), &number);
-    em_release(&kept);
     return status;
 }
 
@@ -278,15 +277,14 @@ static em_status count_by(em_text_corpus *corpus, em_words_take *take, em_vocabu
 
 static em_status count_with_phrases(em_text_corpus *corpus)
 {
-    em_vocabulary *pairs = NULL, *joined = NULL;
+    EM_SCOPED_BY(em_vocabulary_destroy) em_vocabulary *joined = NULL;
+    em_vocabulary *pairs = NULL;
     em_status status = count_by(corpus, count_pair, &pairs);
 
     status = status ? status : choose_phrases(corpus, pairs);
     em_vocabulary_destroy(&pairs);
     status = status ? status : count_by(corpus, count_joined, &joined);
-    status = status ? status : choose_words(corpus, joined);
-    em_vocabulary_destroy(&joined);
-    return status;
+    return status ? status : choose_words(corpus, joined);
 }
 
 static em_status count_and_choose(em_text_corpus *corpus)
@@ -332,7 +330,7 @@ static em_status add_stop_word(void *to, const char *word, size_t length)
 static em_status read_stop_words(em_text_corpus *corpus)
 {
     const char *from = corpus->options->stop_words;
-    em_lines *lines = NULL;
+    EM_SCOPED_BY(em_lines_close) em_lines *lines = NULL;
     char *line = NULL;
     em_status status = em_vocabulary_create(&corpus->stop);
 
@@ -347,7 +345,6 @@ static em_status read_stop_words(em_text_corpus *corpus)
         status = status ? status : em_words_each(line, strlen(line), add_stop_word, corpus->stop);
         status = status ? status : em_lines_next(lines, &line);
     }
-    em_lines_close(&lines);
     return status;
 }
 
@@ -365,7 +362,7 @@ static em_status add_given(em_text_corpus *corpus, const char *word)
 static em_status read_like(em_text_corpus *corpus)
 {
     const char *like = corpus->options->like;
-    em_numbers *numbers = NULL;
+    EM_SCOPED_BY(em_numbers_close) em_numbers *numbers = NULL;
     char **name = NULL;
     em_status status = em_numbers_open(like, EM_NUMBERS_PLACE, &numbers);
 
@@ -380,7 +377,6 @@ static em_status read_like(em_text_corpus *corpus)
     if (!status && em_vocabulary_size(corpus->term) != n)
         status = em_fail(EM_EDATA, "%s: found a word twice, expected each once", like);
     em_release_texts(n, &name);
-    em_numbers_close(&numbers);
     return status;
 }
 

@@ -222,7 +222,8 @@ const em_visitor *em_archive_visitor(em_archive *archive)
 em_status em_archive_put_text(em_archive *archive, const char *name, const char *text)
 {
     const int64_t length = (int64_t)strlen(text);
-    double *code = NULL, size = (double)length;
+    EM_SCOPED double *code = NULL;
+    double size = (double)length;
     char size_name[128];
     em_status status = em_agree(em_allocate(length, sizeof *code, &code));
 
@@ -230,9 +231,7 @@ em_status em_archive_put_text(em_archive *archive, const char *name, const char 
     for (int64_t i = 0; !status && i < length; i++)
         code[i] = (unsigned char)text[i];
     status = status ? status : visit_shared(archive, size_name, 1, &size);
-    status = status ? status : visit_shared(archive, name, length, code);
-    em_release(&code);
-    return status;
+    return status ? status : visit_shared(archive, name, length, code);
 }
 
 static em_status decode(const em_archive *archive, const char *name, int64_t length,

@@ -30,7 +30,7 @@ struct em_dimension {
 static em_status write_index(const em_dataset *coordinate)
 {
     const int64_t extent = (int64_t)coordinate->extent[0];
-    int64_t *index;
+    EM_SCOPED int64_t *index = NULL;
     em_status status = em_agree(em_allocate(extent, sizeof *index, &index));
 
     if (!status) {
@@ -38,7 +38,6 @@ static em_status write_index(const em_dataset *coordinate)
             index[i] = i;
         status = em_agree(em_dataset_write_all(coordinate, index));
     }
-    em_release(&index);
     return status;
 }
 
@@ -58,7 +57,7 @@ static em_status write_labels(const em_dataset *coordinate, const char *const *l
 {
     const int64_t extent = (int64_t)coordinate->extent[0];
     const size_t width = (size_t)coordinate->extent[1];
-    char *text;
+    EM_SCOPED char *text = NULL;
     em_status status = em_agree(em_allocate(extent, width, &text));
 
     if (!status) {
@@ -66,20 +65,17 @@ static em_status write_labels(const em_dataset *coordinate, const char *const *l
             memcpy(text + (size_t)i * width, label[i], strlen(label[i]));
         status = em_agree(em_dataset_write_all(coordinate, text));
     }
-    em_release(&text);
     return status;
 }
 
 /* Writes zeros, which are not read: the dataset represents a dimension without coordinate. */
 static em_status write_nothing(const em_dataset *coordinate)
 {
-    char *zeros;
+    EM_SCOPED char *zeros = NULL;
     em_status status = em_agree(
         em_allocate((int64_t)coordinate->extent[0], H5Tget_size(coordinate->type), &zeros));
 
-    status = status ? status : em_agree(em_dataset_write_all(coordinate, zeros));
-    em_release(&zeros);
-    return status;
+    return status ? status : em_agree(em_dataset_write_all(coordinate, zeros));
 }
 
 /* `name` is the name of the dimension, or the text for a dimension without coordinate. */

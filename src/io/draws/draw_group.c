@@ -152,7 +152,7 @@ static em_status fill_series(const em_draws *draws, const series *filled, int64_
     part block = fill_block(draws, filled, draws->n_draw - first);
     const int64_t n = block.n_chain * block.n_draw * filled->size, most = block.n_draw;
     const double nan = NAN;
-    char *value;
+    EM_SCOPED char *value = NULL;
     em_status status = em_agree(em_allocate(n, filled->item_bytes, &value));
 
     if (status)
@@ -165,7 +165,6 @@ static em_status fill_series(const em_draws *draws, const series *filled, int64_
             block.n_draw = draws->n_draw - draw < most ? draws->n_draw - draw : most;
             status = put_part(draws, filled, block, value, "hdf5-fill");
         }
-    em_release(&value);
     return status;
 }
 

@@ -75,7 +75,7 @@ em_status em_enclosed_put(em_group *group, const char *path)
     em_dataset dataset = {.id = H5I_INVALID_HID};
     int descriptor = -1;
     int64_t length = 0;
-    char *rows = NULL;
+    EM_SCOPED char *rows = NULL;
     em_status status = em_allocate((int64_t)MOST_ROWS * ROW, 1, &rows);
 
     if (!status && em_world_rank() == 0)
@@ -86,7 +86,6 @@ em_status em_enclosed_put(em_group *group, const char *path)
     status = status ? status : write_rows(&dataset, path, descriptor, length, rows);
     em_dataset_close(&dataset);
     em_file_close(descriptor);
-    em_release(&rows);
     return status;
 }
 
@@ -122,7 +121,7 @@ static em_status read_rows(hid_t dataset, int64_t row, int64_t n_row, char *rows
 
 static em_status copy_rows(hid_t dataset, int64_t length, const char *to, int descriptor)
 {
-    char *rows = NULL;
+    EM_SCOPED char *rows = NULL;
     em_status status = em_allocate((int64_t)MOST_ROWS * ROW, 1, &rows);
 
     for (int64_t row = 0; !status && row * ROW < length; row += MOST_ROWS) {
@@ -134,7 +133,6 @@ static em_status copy_rows(hid_t dataset, int64_t length, const char *to, int de
     }
     if (!status && fsync(descriptor) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written", to);
-    em_release(&rows);
     return status;
 }
 

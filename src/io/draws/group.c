@@ -60,14 +60,13 @@ static em_status write_values(const em_dataset *dataset, const em_variable *vari
                               const double *value)
 {
     const int64_t n = em_variable_size(variable);
-    void *converted;
+    EM_SCOPED void *converted = NULL;
     em_status status = em_agree(em_allocate(n, H5Tget_size(dataset->type), &converted));
 
     if (!status) {
         em_dataset_convert(variable->storage, n, value, converted);
         status = em_agree(em_dataset_write_all(dataset, converted));
     }
-    em_release(&converted);
     return status;
 }
 

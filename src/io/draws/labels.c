@@ -52,7 +52,7 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
 /* Uses numbers if the coordinate has no labels. */
 static em_status number_labels(hid_t scale, int64_t base, int64_t n, label_text *label)
 {
-    int64_t *number = NULL;
+    EM_SCOPED int64_t *number = NULL;
     em_status status = em_allocate(n, sizeof *number, &number);
 
     for (int64_t i = 0; !status && i < n; i++)
@@ -62,7 +62,6 @@ static em_status number_labels(hid_t scale, int64_t base, int64_t n, label_text 
     for (int64_t i = 0; !status && i < n; i++)
         snprintf(label[i], sizeof label[i], "%lld",
                  (long long)((uint64_t)number[i] + (uint64_t)base));
-    em_release(&number);
     return status;
 }
 
@@ -73,7 +72,7 @@ static em_status fixed_labels(em_foreign *file, hid_t scale, hid_t type, int64_t
 {
     char one[EM_LABEL_BYTES + 4] = "";
     const size_t used = width < sizeof one ? width : sizeof one - 1;
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = em_foreign_claim_text(file, (double)n * (double)width);
 
     status = status ? status : em_allocate(n, width, &text);
@@ -84,7 +83,6 @@ static em_status fixed_labels(em_foreign *file, hid_t scale, hid_t type, int64_t
         memcpy(one, text + (size_t)i * width, used);
         em_text_escape(one, label[i], sizeof label[i]);
     }
-    em_release(&text);
     return status;
 }
 
@@ -150,7 +148,7 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64
 
 em_status em_labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t n, char ***out)
 {
-    label_text *text = NULL;
+    EM_SCOPED label_text *text = NULL;
     em_status status = em_allocate(n, sizeof *text, &text);
 
     status = status ? status : em_allocate(n, sizeof **out, out);
@@ -158,7 +156,6 @@ em_status em_labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t n, c
         status = scale_labels(file, scale, base, n, text);
     for (int64_t i = 0; !status && i < n; i++)
         status = em_copy_text(text[i], &(*out)[i]);
-    em_release(&text);
     return status;
 }
 

@@ -82,7 +82,7 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
     const char *stats =
         strncmp(group, "warmup_", 7) == 0 ? "warmup_sample_stats/lp" : "sample_stats/lp";
     int64_t complete = 1;
-    double *lp = NULL;
+    EM_SCOPED double *lp = NULL;
 
     if (!em_reader_int(reader, "complete", &complete) || complete)
         return EM_OK;
@@ -95,7 +95,6 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
         const int64_t written = count_written(reader->n_planned, lp + c * reader->n_planned);
         reader->n_draw = written < reader->n_draw ? written : reader->n_draw;
     }
-    em_release(&lp);
     return status;
 }
 

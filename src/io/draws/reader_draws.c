@@ -144,7 +144,7 @@ static em_status read_elements(const em_reader *reader, int64_t i, int64_t first
     const em_reader_entry *d = &reader->variable[i];
     const int64_t stride = n_chain * reader->n_draw;
     const block each = first_block(reader, d->id, em_most(1, n));
-    double *rows = NULL;
+    EM_SCOPED double *rows = NULL;
     em_status status = em_allocate_doubles(each.n_chain * each.n_draw * n, &rows);
 
     out += chain * reader->n_draw;
@@ -154,7 +154,6 @@ static em_status read_elements(const em_reader *reader, int64_t i, int64_t first
         status = read_columns(reader, d, &b, each, rows, stride, out + done * stride);
         done += b.size;
     }
-    em_release(&rows);
     return status;
 }
 

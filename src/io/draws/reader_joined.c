@@ -131,8 +131,8 @@ static em_status find_twins(em_reader *joined)
     enum { FIRST_DRAWS = 16, MOST_NUMBERS = 1 << 20 };
     const int64_t n_chain = em_reader_n_chain(joined);
     int64_t widest = 1, n = joined->n_draw < FIRST_DRAWS ? joined->n_draw : FIRST_DRAWS, k = 0;
-    double *draws = NULL;
-    known *all = NULL;
+    EM_SCOPED double *draws = NULL;
+    EM_SCOPED known *all = NULL;
     em_status status = em_allocate(n_chain, sizeof *all, &all);
 
     for (int64_t i = 0; i < joined->n_variable; i++)
@@ -148,7 +148,6 @@ static em_status find_twins(em_reader *joined)
         }
     if (!status && n > 0)
         status = refuse_twins(n_chain, all);
-    em_release_all(&draws, &all);
     return status;
 }
 

@@ -464,7 +464,7 @@ static em_status write_texts(hid_t group, const char *as, int64_t n, char *const
     const hsize_t extent = (hsize_t)n;
     hid_t type = H5Tcopy(H5T_C_S1), dataset = H5I_INVALID_HID;
     size_t width = 1;
-    char *all = NULL;
+    EM_SCOPED char *all = NULL;
     em_status status = EM_OK;
 
     for (int64_t j = 0; j < n; j++)
@@ -483,7 +483,6 @@ static em_status write_texts(hid_t group, const char *as, int64_t n, char *const
         status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all), dataset,
                              "cannot write '%s'", as);
     em_h5_close_all(&dataset, &type);
-    em_release(&all);
     return status;
 }
 

@@ -133,7 +133,7 @@ static em_status copy_spd(const em_table *table, int64_t ld, double *to)
 {
     const int64_t n = table->n_row;
     const double *from = table->value;
-    double *factor;
+    EM_SCOPED double *factor = NULL;
     em_status status = em_allocate(n * ld, sizeof *factor, &factor);
 
     if (status)
@@ -146,7 +146,6 @@ static em_status copy_spd(const em_table *table, int64_t ld, double *to)
         status = em_fail(EM_EDATA,
                          "%s:1: found a matrix that is not positive definite, expected one that is",
                          table->path);
-    em_release(&factor);
     return status;
 }
 
@@ -205,14 +204,13 @@ static void generate_precision(gaussian *self, const gaussian_options *options, 
 
 static em_status load_mean(gaussian *self, char *path)
 {
-    em_table *table = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
     em_status status = path ? read_matrix(path, true, &table) : EM_OK;
 
     if (!status && path)
         status = check_shape(table, self->model.dim, 1);
     if (!status && path)
         memcpy(self->mean, table->value, (size_t)self->model.dim * sizeof *self->mean);
-    em_table_destroy(&table);
     return status;
 }
 

@@ -54,14 +54,13 @@ static const em_parameters blocks[] = {{"mu", MU, 1}, {"tau", ETA, 1}};
 static em_status generate(int64_t n, uint64_t seed, em_table **table)
 {
     const em_stream stream = {seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
-    double *x;
+    EM_SCOPED double *x = NULL;
     em_status status = em_agree_first(em_allocate_doubles(em_stride(n), &x), 0);
 
     if (!status) {
         em_normals(&stream, n, x);
         status = em_table_generate(n, 1, x, table);
     }
-    em_release(&x);
     return status;
 }
 

@@ -61,7 +61,7 @@ em_status em_evaluation_table_put(em_evaluation_table *table, const double *reco
 
 em_status em_evaluation_table_add(em_evaluation_table *table, const em_evaluation *e)
 {
-    double *record = NULL;
+    EM_SCOPED double *record = NULL;
     em_status status = em_allocate(table->width, sizeof *record, &record);
 
     if (status)
@@ -71,9 +71,7 @@ em_status em_evaluation_table_add(em_evaluation_table *table, const em_evaluatio
     memcpy(em_record_output(table, record), e->output, (size_t)table->n_output * sizeof *record);
     for (int64_t i = 0; i < table->n; i++)
         em_record_gradient(table, record)[i] = e->gradient && !e->why[0] ? e->gradient[i] : NAN;
-    status = em_evaluation_table_put(table, record);
-    em_release(&record);
-    return status;
+    return em_evaluation_table_put(table, record);
 }
 
 bool em_evaluation_table_find(const em_evaluation_table *table, em_evaluation *e)

@@ -59,7 +59,7 @@ em_status em_unsaved_save(em_unsaved_evaluations *unsaved, int64_t until, const 
 {
     const em_evaluation_table *own = &unsaved->own;
     const int64_t latest = until > unsaved->until ? until : unsaved->until;
-    double *record = NULL;
+    EM_SCOPED double *record = NULL;
     int64_t total = 0;
     em_status status = em_agree(em_world_rank() == 0 ? take_earlier(unsaved) : EM_OK);
 
@@ -72,7 +72,6 @@ em_status em_unsaved_save(em_unsaved_evaluations *unsaved, int64_t until, const 
         if (!status)
             status = visitor->shared(visitor->context, records_name, total * own->width, record);
     }
-    em_release(&record);
     return status;
 }
 

@@ -65,7 +65,7 @@ static void draw_points(int64_t n, int labels, uint64_t seed, double *uniform, d
 static em_status generate(const logistic_options *options, uint64_t seed, em_table **table)
 {
     const int64_t n = options->n == INT64_MIN ? DEFAULT_N : options->n;
-    double *uniform = NULL, *normal = NULL, *row = NULL;
+    EM_SCOPED double *uniform = NULL, *normal = NULL, *row = NULL;
     em_status status = em_allocate_doubles(2 * n, &uniform);
 
     status = status ? status : em_allocate_doubles(em_stride(2 * n), &normal);
@@ -75,7 +75,6 @@ static em_status generate(const logistic_options *options, uint64_t seed, em_tab
         draw_points(n, options->labels, seed, uniform, normal, row);
         status = em_table_generate(n, 3, row, table);
     }
-    em_release_all(&uniform, &normal, &row);
     return status;
 }
 
@@ -162,7 +161,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     em_regression *self = (em_regression *)model;
     em_table_options data = options->regression.table;
     const em_regression_plan plan = {.family = &family, .unit = 1};
-    em_table *table = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
     em_status status = check_options(options);
 
     if (status)
@@ -176,10 +175,8 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     }
     if (!status && !context->fitted)
         status = em_table_label_response(table, positive_of(options));
-    if (!status)
-        status = em_regression_create(self, table, &options->regression, context, &plan);
-    em_table_destroy(&table);
-    return status;
+    return status ? status
+                  : em_regression_create(self, table, &options->regression, context, &plan);
 }
 
 const em_model_ops em_model_logistic = {

@@ -416,13 +416,11 @@ em_status em_count_regression_set_up(em_model *model, const em_regression_option
                                      const em_regression_plan *plan)
 {
     em_regression *self = (em_regression *)model;
-    em_table *table = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
     em_status status = em_features_read(&options->table, context->fitted, &table, &self->features);
 
     status = status ? status : em_table_check_counts(table);
-    status = status ? status : em_regression_create(self, table, options, context, plan);
-    em_table_destroy(&table);
-    return status;
+    return status ? status : em_regression_create(self, table, options, context, plan);
 }
 
 em_status em_draw_count(em_variate *v, double mean, double *y)

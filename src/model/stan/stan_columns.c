@@ -71,16 +71,14 @@ static em_status want(names *wanted, const char *name)
 /* Collective. */
 static em_status read_table(const char *path, const names *wanted, em_table **out)
 {
-    bool *is_factor = NULL;
+    EM_SCOPED bool *is_factor = NULL;
     em_status status = em_agree_first(em_allocate(wanted->n, sizeof *is_factor, &is_factor), 0);
     const em_fitted_columns columns = {wanted->n, (const char *const *)wanted->name, is_factor};
     const em_table_options options = {
         .data = (char *)path, .columns = INT64_MIN, .fitted = &columns};
 
     status = status ? status : em_table_read(&options, out);
-    status = status ? status : em_table_hold(*out, 0, (*out)->total);
-    em_release(&is_factor);
-    return status;
+    return status ? status : em_table_hold(*out, 0, (*out)->total);
 }
 
 /* Collective. */
@@ -106,7 +104,7 @@ static void release(tables *all)
 static em_status find_column(tables *all, const char *text, column *out)
 {
     const char *name = strrchr(text, ':') + 1;
-    char *path = NULL;
+    EM_SCOPED char *path = NULL;
     int number;
     em_status status = em_format_text(&path, "%.*s", (int)(name - 1 - text), text);
 
@@ -121,7 +119,6 @@ static em_status find_column(tables *all, const char *text, column *out)
         if (out->index == out->table->n_column)
             status = em_fail(EM_EDATA, "%s: found no column %s", path, em_excerpt_of(name).text);
     }
-    em_release(&path);
     return status;
 }
 
@@ -213,7 +210,7 @@ static em_status write_text(tables *all, const char **at, FILE *out)
 {
     const char *start = *at;
     column found = {NULL, 0};
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = em_json_read_string(at, &text);
     const bool is_value = !status && !em_json_is_name(*at);
 
@@ -225,7 +222,6 @@ static em_status write_text(tables *all, const char **at, FILE *out)
         status = write_rows(all, out);
     else if (!status && out)
         fprintf(out, "%.*s", (int)(*at - start), start);
-    em_release(&text);
     return status;
 }
 
@@ -253,7 +249,7 @@ static em_status fill_in(tables *all, column *of, const char *json, FILE *out)
 em_status em_stan_columns_fill_in(const char *json, char **out)
 {
     tables all = {0};
-    column *of = NULL;
+    EM_SCOPED column *of = NULL;
     em_text_stream text;
     em_status status = em_text_begin(&text);
 
@@ -264,6 +260,5 @@ em_status em_stan_columns_fill_in(const char *json, char **out)
     status = status ? status : fill_in(&all, of, json, text.out);
     status = em_text_end(&text, status, out);
     release(&all);
-    em_release(&of);
     return status;
 }

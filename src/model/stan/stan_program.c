@@ -96,7 +96,7 @@ static em_status check(inspection *self, const char *path, const char *text, con
 /* Reads and checks an included file of `size` bytes. */
 static em_status enter(inspection *self, const char *file, int64_t size, const inclusion *of)
 {
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = EM_OK;
 
     self->left -= size + 1;
@@ -104,9 +104,7 @@ static em_status enter(inspection *self, const char *file, int64_t size, const i
         return em_fail(EM_EDATA, "%s: longer than %lld bytes with all that it includes",
                        self->program, (long long)self->most);
     status = em_read_text_file(file, size, &text);
-    status = status ? status : check(self, file, text, of);
-    em_release(&text);
-    return status;
+    return status ? status : check(self, file, text, of);
 }
 
 static bool is_within(const inclusion *file)
@@ -120,7 +118,7 @@ static bool is_within(const inclusion *file)
 static em_status follow(inspection *self, const char *path, const directive *found,
                         const inclusion *by)
 {
-    char *file = NULL;
+    EM_SCOPED char *file = NULL;
     struct stat about;
     em_status status = em_format_text(&file, "%s/%.*s", self->folder, found->length, found->name);
 
@@ -135,7 +133,6 @@ static em_status follow(inspection *self, const char *path, const directive *fou
         else if (!is_within(&this))
             status = enter(self, file, (int64_t)about.st_size, &this);
     }
-    em_release(&file);
     return status;
 }
 
@@ -298,7 +295,7 @@ static em_status compare_identities(const char *path, const em_stan_library *lib
 
 em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out)
 {
-    char *found = NULL;
+    EM_SCOPED char *found = NULL;
     em_status status = EM_OK;
 
     if (interpreter) {
@@ -306,9 +303,7 @@ em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out)
         path = found;
     }
     status = status ? status : em_agree(em_stan_library_open(path, interpreter, out));
-    status = status ? status : compare_identities(path, out);
-    em_release(&found);
-    return status;
+    return status ? status : compare_identities(path, out);
 }
 
 /* ---------------------------------------------------------------- translation */

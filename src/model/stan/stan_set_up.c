@@ -171,7 +171,7 @@ static em_status construct_within(em_stan *self, double room, const em_stan_opti
 static em_status construct(em_stan *self, const em_stan_options *options, const char *translated,
                            const char *simpler)
 {
-    char *joined = NULL;
+    EM_SCOPED char *joined = NULL;
     em_status status = join_data(self, translated, self->data->text, &joined);
 
     if (!status && simpler)
@@ -186,7 +186,6 @@ static em_status construct(em_stan *self, const em_stan_options *options, const 
         self->model.data_hash = XXH64(joined, strlen(joined), 0);
         self->model.program_hash = XXH64(program, strlen(program), 0);
     }
-    em_release(&joined);
     return status;
 }
 
@@ -391,7 +390,7 @@ static em_status describe_data(em_stan *self, const em_stan_options *options)
 static em_status read_program(em_stan *self, const em_stan_options *options, char **translated,
                               char **simpler)
 {
-    char *text = NULL, *shorter = NULL;
+    EM_SCOPED char *text = NULL, *shorter = NULL;
     em_status status = EM_OK;
 
     self->draws_random = true;
@@ -407,30 +406,27 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
     status = status ? status : em_agree(em_stan_without_generated(text, &shorter));
     if (!status && shorter)
         status = em_stan_translate(&self->library, options->program, shorter, simpler);
-    em_release_all(&shorter, &text);
     return status;
 }
 
 /* Parses data or initial values. `given` NULL: there are none. Collective. */
 static em_status read_values(const char *given, const char *option, em_stan_data **data)
 {
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = EM_OK;
 
     if (is_mapping(given)) /* the config has the data itself, with columns of tables */
         status = em_agree(em_stan_columns_fill_in(given, &text));
     else if (given)
         status = em_stan_read_text(given, MOST_DATA_BYTES, &text);
-    if (!status)
-        status = em_agree(em_stan_data_read(source_of(given, option), text ? text : "{}", data));
-    em_release(&text);
-    return status;
+    return status ? status
+                  : em_agree(em_stan_data_read(source_of(given, option), text ? text : "{}", data));
 }
 
 /* Reads initial values in the form that the library takes. Collective. */
 static em_status read_init(em_stan *self, const char *given)
 {
-    em_stan_data *data = NULL;
+    EM_SCOPED_BY(em_stan_data_destroy) em_stan_data *data = NULL;
     em_status status = given ? read_values(given, "model.init", &data) : EM_OK;
 
     self->init_name = source_of(given, "model.init");
@@ -439,14 +435,13 @@ static em_status read_init(em_stan *self, const char *given)
                                                data, self->data));
     if (!status && given)
         status = em_agree(em_format_text(&self->init, "{%s}", data->text));
-    em_stan_data_destroy(&data);
     return status;
 }
 
 em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
                          const em_model_context *context)
 {
-    char *translated = NULL, *simpler = NULL;
+    EM_SCOPED char *translated = NULL, *simpler = NULL;
     em_status status = em_agree(check_options(options, context));
 
     self->name = options->program ? options->program : options->library;
@@ -467,6 +462,5 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
         status = status ? status : describe_data(self, options);
         status = em_agree(status);
     }
-    em_release_all(&translated, &simpler);
     return status;
 }

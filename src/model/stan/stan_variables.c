@@ -149,17 +149,15 @@ static em_status index_elements(arrangement *a, int64_t *first, bool *taken)
 
 static em_status arrange(arrangement *a, const char *names)
 {
-    int64_t *first = NULL;
-    bool *taken = NULL;
+    EM_SCOPED int64_t *first = NULL;
+    EM_SCOPED bool *taken = NULL;
     em_status status = read_names(a, names);
 
     status = status ? status : check_counts(a);
     if (!status)
         status = em_allocate_all(EM_ARRAY(first, a->out->n_variable + 1),
                                  EM_ARRAY(taken, a->out->n_element));
-    status = status ? status : index_elements(a, first, taken);
-    em_release_all(&first, &taken);
-    return status;
+    return status ? status : index_elements(a, first, taken);
 }
 
 static void keep(void *node)

@@ -374,16 +374,14 @@ static em_status write_config(const em_parse *p, bool is_stored, char **full)
 static em_status apply_override(em_yaml *yaml, const char *override)
 {
     const size_t length = strcspn(override, "=");
-    char *place = NULL, *key = NULL;
+    EM_SCOPED char *place = NULL, *key = NULL;
 
     if (!override[length] || length == 0)
         return em_fail(EM_ECONFIG, "--set %s: expected key.path=value",
                        em_excerpt_of(override).text);
     em_status status = em_format_text(&place, "--set %s", em_excerpt_of(override).text);
     status = status ? status : em_format_text(&key, "%.*s", (int)length, override);
-    status = status ? status : em_yaml_put(yaml, place, key, override + length + 1);
-    em_release_all(&key, &place);
-    return status;
+    return status ? status : em_yaml_put(yaml, place, key, override + length + 1);
 }
 
 /* Prepends file and line to the error message of a model if the message begins with the key of an

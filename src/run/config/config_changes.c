@@ -27,7 +27,7 @@ static void note(const comparison *c, const char *section, const char *option)
 static em_status write_canonical(const em_field *field, const em_value *value, char **text)
 {
     em_field alone[2] = {*field, {.name = NULL}};
-    void *options = NULL;
+    EM_SCOPED void *options = NULL;
     em_text_stream written;
     em_status status = em_allocate(1, 64, &options);
 
@@ -41,7 +41,6 @@ static em_status write_canonical(const em_field *field, const em_value *value, c
     }
     if (options)
         em_field_release(alone, options);
-    em_release(&options);
     return status;
 }
 
@@ -63,7 +62,7 @@ static em_status find_key(const em_yaml *yaml, const em_config_section *section,
 static em_status get_canonical(em_yaml *yaml, const em_config_section *section,
                                const em_field *field, char **text, bool *inherited)
 {
-    char *key = NULL;
+    EM_SCOPED char *key = NULL;
     em_status status = find_key(yaml, section, field, &key, inherited);
 
     *text = NULL;
@@ -71,7 +70,6 @@ static em_status get_canonical(em_yaml *yaml, const em_config_section *section,
         status = em_yaml_put(yaml, "default", key, field->fallback);
     if (!status && em_yaml_find(yaml, key))
         status = write_canonical(field, &em_yaml_find(yaml, key)->value, text);
-    em_release(&key);
     return status;
 }
 
@@ -92,7 +90,7 @@ static bool ends_run_otherwise(const char *name)
 static em_status compare_option(const comparison *c, const em_config_section *section,
                                 const em_field *field)
 {
-    char *old = NULL, *new = NULL;
+    EM_SCOPED char *old = NULL, *new = NULL;
     bool old_inherits = false, new_inherits = false;
     em_status status = get_canonical(c->old, section, field, &old, &old_inherits);
 
@@ -106,7 +104,6 @@ static em_status compare_option(const comparison *c, const em_config_section *se
         if (strcmp(section->name, "stop") == 0 && !ends_run_otherwise(field->name))
             c->changes->stop_rule = true;
     }
-    em_release_all(&old, &new);
     return status;
 }
 

@@ -56,10 +56,8 @@ bool em_home_has_all_paths(const em_config *config)
  * it by free(). */
 static char *real_folder_of(const char *path)
 {
-    char *folder = NULL;
+    EM_SCOPED char *folder = NULL;
     char *real = em_file_folder(path, &folder) ? NULL : realpath(folder, NULL);
-
-    em_release(&folder);
     return real;
 }
 
@@ -112,7 +110,7 @@ static em_status name(const char *folder, const char *output, bool reproducible,
 em_status em_home_put(em_writer *writer, const char *folder, const char *output, bool reproducible)
 {
     const bool leads = em_world_rank() == 0;
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = leads && folder ? name(folder, output, reproducible, &text) : EM_OK;
 
     if (!status && leads && !text)
@@ -120,19 +118,17 @@ em_status em_home_put(em_writer *writer, const char *folder, const char *output,
     status = em_share_text(status, &text);
     if (!status && *text)
         status = em_writer_put_text(writer, EM_HOME_ATTRIBUTE, text);
-    em_release(&text);
     return status;
 }
 
 em_status em_home_of(const char *output, const char *name, char **folder)
 {
-    char *target = NULL;
+    EM_SCOPED char *target = NULL;
     em_status status = em_file_follow(output, &target);
 
     if (!status && *name == '/')
         status = em_copy_text(name, folder);
     else if (!status)
         status = em_format_text(folder, "%.*s%s", (int)em_file_folder_length(target), target, name);
-    em_release(&target);
     return status;
 }

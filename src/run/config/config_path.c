@@ -75,7 +75,7 @@ static em_status check_data(const char *written, const char *path)
 em_status em_expand_path(const char *config_path, char **path)
 {
     const char *slash = strrchr(config_path, '/');
-    char *replaced = NULL;
+    EM_SCOPED char *replaced = NULL;
     em_text_stream text;
     em_status status = em_text_begin(&text);
 
@@ -89,7 +89,6 @@ em_status em_expand_path(const char *config_path, char **path)
         status = status ? status : check_data(written, *path);
         em_release(&written);
     }
-    em_release(&replaced);
     return status;
 }
 
@@ -97,14 +96,13 @@ em_status em_expand_path(const char *config_path, char **path)
 static em_status write_column(const char *config_path, const char *text, FILE *out)
 {
     const char *colon = strrchr(text, ':');
-    char *path = NULL, *whole = NULL;
+    EM_SCOPED char *path = NULL, *whole = NULL;
     em_status status = em_format_text(&path, "%.*s", (int)(colon - text), text);
 
     status = status ? status : em_expand_path(config_path, &path);
     status = status ? status : em_format_text(&whole, "%s%s", path, colon);
     if (!status)
         em_json_write_string(whole, out);
-    em_release_all(&path, &whole);
     return status;
 }
 

@@ -75,9 +75,9 @@ em_status em_config_scan_overrides(const em_config_scan *scan, int64_t i, char *
 static em_status check_value(const char *path, const char *text, int n_override,
                              const char *const *override, int64_t i, em_config_scan *scan)
 {
-    em_config *config = NULL;
-    const char **all = NULL;
-    char *value = NULL;
+    EM_SCOPED_BY(em_config_destroy) em_config *config = NULL;
+    EM_SCOPED const char **all = NULL;
+    EM_SCOPED char *value = NULL;
     em_status status = em_allocate(n_override + 1, sizeof *all, &all);
 
     if (!status)
@@ -94,8 +94,6 @@ static em_status check_value(const char *path, const char *text, int n_override,
         scan->max_time = config->stop.max_time;
         status = name_files(config->output.file, scan);
     }
-    em_config_destroy(&config);
-    em_release_all(&value, &all);
     return status;
 }
 

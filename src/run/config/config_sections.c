@@ -70,7 +70,7 @@ bool em_config_has_section(const em_yaml *yaml, const char *name)
 static em_status expand_temper(em_yaml *yaml)
 {
     const em_yaml_entry *entry = em_yaml_find(yaml, "temper");
-    char *place = NULL, *text = NULL;
+    EM_SCOPED char *place = NULL, *text = NULL;
 
     if (!entry || entry->value.kind != EM_VALUE_SCALAR || em_yaml_find(yaml, "temper.when"))
         return EM_OK;
@@ -78,9 +78,7 @@ static em_status expand_temper(em_yaml *yaml)
     status = status ? status : em_copy_text(entry->value.text.value[0], &text);
     if (!status)
         status = em_yaml_put(yaml, place, "temper", "{}");
-    status = status ? status : em_yaml_put(yaml, place, "temper.when", text);
-    em_release_all(&place, &text);
-    return status;
+    return status ? status : em_yaml_put(yaml, place, "temper.when", text);
 }
 
 /* The sections of a config, which has one sampler or a list of them. */

@@ -210,12 +210,10 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
 static em_status read_numbered(parse *p, const yaml_event_t *event, const char *path, int64_t i,
                                int depth)
 {
-    char *key = NULL;
+    EM_SCOPED char *key = NULL;
     em_status status = em_format_text(&key, "%s[%lld]", path, (long long)i);
 
-    status = status ? status : read_node(p, event, key, event->start_mark.line, depth + 1);
-    em_release(&key);
-    return status;
+    return status ? status : read_node(p, event, key, event->start_mark.line, depth + 1);
 }
 
 /* Reads a list of texts or, at the root, of mappings. */
@@ -267,13 +265,12 @@ static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE
 static em_status note_element(parse *p, const yaml_event_t *event, int64_t i)
 {
     em_yaml_entry *entry;
-    char *key = NULL;
+    EM_SCOPED char *key = NULL;
     em_status status = em_format_text(&key, "%s[%lld]", p->list, (long long)i);
 
     status = status ? status : new_entry(p, key, event->start_mark.line, &entry);
     if (!status)
         entry->value.kind = EM_VALUE_MAPPING;
-    em_release(&key);
     return status;
 }
 
@@ -327,7 +324,7 @@ static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE
 static em_status read_data(parse *p, const yaml_event_t *event, const char *key, em_yaml_data data,
                            em_value *value)
 {
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_text_stream written;
     em_status status = em_text_begin(&written);
     int64_t capacity = 0;
@@ -338,10 +335,8 @@ static em_status read_data(parse *p, const yaml_event_t *event, const char *key,
 
     status = em_text_end(&written, status, &text);
     value->kind = EM_VALUE_MAPPING;
-    status =
-        status ? status : em_append_copy(&value->text.value, &capacity, &value->text.count, text);
-    em_release(&text);
-    return status;
+    return status ? status
+                  : em_append_copy(&value->text.value, &capacity, &value->text.count, text);
 }
 
 /* ---- nodes ---- */
@@ -351,7 +346,7 @@ static em_status read_pair(parse *p, const yaml_event_t *name, const char *path,
 {
     const size_t line = name->start_mark.line;
     yaml_event_t event;
-    char *key = NULL;
+    EM_SCOPED char *key = NULL;
 
     if (name->type != YAML_SCALAR_EVENT || name->data.scalar.length == 0)
         return em_fail(EM_ECONFIG, "%s: found a key that is not a name", location_of(p, line).text);
@@ -364,7 +359,6 @@ static em_status read_pair(parse *p, const yaml_event_t *name, const char *path,
         status = status ? status : read_node(p, &event, key, line, depth + 1);
         yaml_event_delete(&event);
     }
-    em_release(&key);
     return status;
 }
 

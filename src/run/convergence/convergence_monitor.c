@@ -152,7 +152,7 @@ void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, dou
 static em_status gather_visits(em_monitor *monitor, int64_t n_row, em_visits **out)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
-    double *own = NULL, *all = NULL;
+    EM_SCOPED double *own = NULL, *all = NULL;
 
     *out = NULL;
     if (!monitor->visit || n_row == 0)
@@ -164,9 +164,7 @@ static em_status gather_visits(em_monitor *monitor, int64_t n_row, em_visits **o
         memcpy(own + c * n_row, monitor->visit + c * monitor->plan.n_row,
                (size_t)n_row * sizeof *own);
     status = status ? status : em_grid_gather_chains(monitor->grid, n_row, own, all);
-    status = status ? status : em_agree(em_visits_create(n_chain, n_row, all, out));
-    em_release_all(&own, &all);
-    return status;
+    return status ? status : em_agree(em_visits_create(n_chain, n_row, all, out));
 }
 
 /* Updates {r_hat, -ess} by one number. Numbers that are constant and equal in all chains have no
@@ -416,7 +414,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
 {
     const int64_t n_row = n_draw / monitor->plan.every, most = most_columns(monitor, n_row);
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
-    em_mode_finder *finder = NULL;
+    EM_SCOPED_BY(em_mode_finder_destroy) em_mode_finder *finder = NULL;
     uint64_t count = 0;
     em_status status = em_agree(em_mode_finder_create(n_chain, n_row, &finder));
 
@@ -433,6 +431,5 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
         status = em_agree(em_mode_finder_count(finder, modes));
     }
     *n_growing = (int64_t)count;
-    em_mode_finder_destroy(&finder);
     return status;
 }

@@ -17,7 +17,7 @@
 static em_status count_rejections(em_engine *engine)
 {
     em_rejections *total = &engine->report.rejections;
-    double *of_chain = NULL;
+    EM_SCOPED double *of_chain = NULL;
     em_status status =
         em_agree(em_allocate(engine->block->n_chain + 1, sizeof *of_chain, &of_chain));
 
@@ -26,7 +26,6 @@ static em_status count_rejections(em_engine *engine)
         of_chain[0] = (double)total->count;
         status = em_count_chains(engine, of_chain, &total->count);
     }
-    em_release(&of_chain);
     return status;
 }
 
@@ -36,7 +35,7 @@ static em_status list_failures(em_engine *engine)
     enum { MOST_LISTED = 32, EACH = EM_MOST_FAILURES * EM_FAILURE_BYTES };
     const int64_t n_chain = em_grid_n_chain(engine->grid);
     const void *own = engine->model->failures->text;
-    double *gathered = NULL;
+    EM_SCOPED double *gathered = NULL;
     em_text_stream text;
     int64_t n_listed = 0;
     em_status status = em_agree(em_allocate(n_chain, EACH, &gathered));
@@ -52,7 +51,6 @@ static em_status list_failures(em_engine *engine)
         fputs(n_listed ? "]" : "[]", text.out);
         status = em_text_end(&text, status, &engine->failed_evaluations);
     }
-    em_release(&gathered);
     return em_agree(status);
 }
 

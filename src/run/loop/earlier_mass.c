@@ -28,11 +28,9 @@ typedef struct source {
 /* Whether the group has an array of that name. */
 static bool has(const source *from, const char *name)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     const bool found = !em_reader_open(from->path, "posterior", &reader) &&
                        em_reader_has(reader, from->group, name);
-
-    em_reader_close(&reader);
     return found;
 }
 
@@ -163,7 +161,7 @@ static em_status share_mass(const char *path, int64_t dim, earlier_numbers *foun
 /* Reads the mean step size of all chains. If all are equal, it is exactly that step size. */
 static em_status read_step_size(const source *from, em_initial *out)
 {
-    double *step = NULL;
+    EM_SCOPED double *step = NULL;
     int64_t count = 0;
     em_status status = read_numbers(from, "step_size", 0, &count, &step);
 
@@ -172,7 +170,6 @@ static em_status read_step_size(const source *from, em_initial *out)
         out->step_size += (step[i] - out->step_size) / (double)(i + 1);
     if (!status && !(out->step_size > 0 && isfinite(out->step_size)))
         status = em_fail(EM_EDATA, "%s: found a step size of %g", from->path, out->step_size);
-    em_release(&step);
     return status;
 }
 
@@ -180,7 +177,7 @@ static em_status read_step_size(const source *from, em_initial *out)
  * no length. Versions without steps of several stages have stored two numbers. */
 static em_status read_trajectory(const source *from, em_initial *out)
 {
-    double *x = NULL;
+    EM_SCOPED double *x = NULL;
     int64_t count = 0;
     const bool found = has(from, "trajectory");
     em_status status = found ? read_numbers(from, "trajectory", 0, &count, &x) : EM_OK;
@@ -193,7 +190,6 @@ static em_status read_trajectory(const source *from, em_initial *out)
     if (found && !status)
         out->trajectory =
             (em_trajectory){.time = x[0], .jitter = x[1], .multistage = count == 3 && x[2] == 1};
-    em_release(&x);
     return status;
 }
 
@@ -204,7 +200,7 @@ static em_status read_noncentring(const source *from, int64_t dim, em_initial *o
 {
     static const int64_t earlier[] = {offsetof(em_noncentring_row, information) / sizeof(double),
                                       offsetof(em_noncentring_row, second_degree) / sizeof(double)};
-    double *read = NULL;
+    EM_SCOPED double *read = NULL;
     int64_t count = 0, width = EM_NONCENTRING_NUMBERS;
 
     if (!has(from, "noncentring"))
@@ -219,7 +215,6 @@ static em_status read_noncentring(const source *from, int64_t dim, em_initial *o
     for (int64_t i = 0; !status && i < dim; i++)
         memcpy(out->noncentring + i * EM_NONCENTRING_NUMBERS, read + i * width,
                (size_t)width * sizeof *read);
-    em_release(&read);
     return status;
 }
 
@@ -269,7 +264,7 @@ void em_initial_release(em_initial *initial)
 em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_chain, int64_t dim,
                                int64_t stride, double *theta)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = em_reader_open(path, "unconstrained_posterior", &reader);
 
     if (!status && (em_reader_n_variable(reader) != 1 || em_reader_n_draw(reader) < 1 ||
@@ -281,6 +276,5 @@ em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_
     for (int64_t c = 0; !status && c < n_chain; c++)
         status = em_reader_draws(reader, 0, (first_chain + c) % em_reader_n_chain(reader), 1,
                                  em_reader_n_draw(reader) - 1, 1, theta + c * stride);
-    em_reader_close(&reader);
     return status;
 }

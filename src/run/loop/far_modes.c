@@ -186,15 +186,13 @@ em_status em_search_far_modes(em_engine *engine)
 em_status em_search_steep_points(em_engine *engine, em_mode_findings *found)
 {
     const em_block *block = engine->block;
-    double *scale = NULL;
+    EM_SCOPED double *scale = NULL;
 
     if (!em_mode_search_steep_points(engine->mode_search))
         return EM_OK;
     em_status status = em_agree(em_allocate(block->stride, sizeof *scale, &scale));
     status = status ? status : find_variances(engine, scale);
-    if (!status)
-        status = em_mode_search_from_steep(engine->mode_search, engine->posterior,
-                                           em_kernels_map(engine), block, scale, found);
-    em_release(&scale);
-    return status;
+    return status ? status
+                  : em_mode_search_from_steep(engine->mode_search, engine->posterior,
+                                              em_kernels_map(engine), block, scale, found);
 }

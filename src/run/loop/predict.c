@@ -59,15 +59,14 @@ typedef struct predicting {
 /* Writes "model.data=..." for the new data. A relative path starts in the current folder. */
 static em_status name_data(const char *data, char **out)
 {
-    char folder[PATH_MAX], *path = NULL;
+    EM_SCOPED char *path = NULL;
+    char folder[PATH_MAX];
 
     if (*data != '/' && !getcwd(folder, sizeof folder))
         return em_fail(EM_EIO, "the current folder cannot be named: %s", strerror(errno));
     em_status status =
         em_format_text(&path, "%s%s%s", *data == '/' ? "" : folder, *data == '/' ? "" : "/", data);
-    status = status ? status : em_path_setting("model.data", path, out);
-    em_release(&path);
-    return status;
+    return status ? status : em_path_setting("model.data", path, out);
 }
 
 enum { N_READING = 3, MOST_SETTINGS = 1 + N_READING };

@@ -37,7 +37,7 @@ em_status em_check_ranks_have_one_data(const em_model *model)
 static em_status find_stray(const em_engine *engine, int64_t *stray)
 {
     const em_block *block = engine->block;
-    uint64_t *hash = NULL;
+    EM_SCOPED uint64_t *hash = NULL;
     em_status status = em_agree(em_allocate(2 * block->n_chain, sizeof *hash, &hash));
 
     if (status)
@@ -50,7 +50,6 @@ static em_status find_stray(const em_engine *engine, int64_t *stray)
     em_grid_copy_first_shard(engine->grid, block->n_chain, first);
     for (int64_t c = 0; *stray < 0 && c < block->n_chain; c++)
         *stray = hash[c] == first[c] ? -1 : c;
-    em_release(&hash);
     return EM_OK;
 }
 

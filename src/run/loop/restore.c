@@ -32,7 +32,7 @@ static int64_t step_of(em_reader *reader, const em_plan *plan)
 static em_status holds(const em_grid *grid, const em_plan *plan, const char *path,
                        const char *group, int64_t n_draw, int64_t width, bool *can)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     const em_status status = n_draw > 0 ? em_reader_open(path, group, &reader) : EM_OK;
 
     if (n_draw > 0 && status == EM_OK) {
@@ -41,7 +41,6 @@ static em_status holds(const em_grid *grid, const em_plan *plan, const char *pat
                 em_reader_n_draw(reader) >= n_draw * step && width_of(reader) == width;
     } else if (n_draw > 0)
         *can = false;
-    em_reader_close(&reader);
     return status == EM_EDATA ? EM_OK : status;
 }
 

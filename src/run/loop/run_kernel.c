@@ -207,7 +207,7 @@ static em_status start_adaptation(em_engine *engine, em_kernel *kernel)
 {
     const em_block *block = kernel->block;
     const double *scale = engine->mode_search ? em_mode_search_scale(engine->mode_search) : NULL;
-    double *own = NULL;
+    EM_SCOPED double *own = NULL;
     em_status status = EM_OK;
 
     if (scale && kernel->parameters) {
@@ -216,11 +216,9 @@ static em_status start_adaptation(em_engine *engine, em_kernel *kernel)
             copy_part(kernel, scale, own);
         scale = own;
     }
-    if (!status)
-        status =
-            em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior, kernel->block, scale);
-    em_release(&own);
-    return status;
+    return status ? status
+                  : em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior, kernel->block,
+                                   scale);
 }
 
 em_status em_kernels_start(em_engine *engine)
@@ -251,7 +249,7 @@ static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
     const em_mass *mass = em_adapt_learned(kernel->adapt).mass[0];
     const int64_t dim = mass->dim;
     const em_structure structure = mass->ops->structure;
-    double *matrix = NULL;
+    EM_SCOPED double *matrix = NULL;
 
     for (int64_t i = 0; i < dim; i++)
         diagonal[first + i] = 1;
@@ -261,7 +259,6 @@ static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
     status = status ? status : em_mass_matrix(mass, EM_MAP_VELOCITY, structure, matrix);
     for (int64_t i = 0; !status && i < dim; i++)
         diagonal[first + i] = matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
-    em_release(&matrix);
     return status;
 }
 

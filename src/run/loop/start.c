@@ -93,8 +93,8 @@ static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
 static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
 {
     const char *earlier = engine->config->mass.from;
-    em_initial initial = {.mass = NULL};
-    double *own = NULL;
+    EM_SCOPED_BY(em_initial_release) em_initial initial = {.mass = NULL};
+    EM_SCOPED double *own = NULL;
 
     kernel->mass = *kernel->options->mass;
     em_status status =
@@ -113,8 +113,6 @@ static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
         status = em_agree(em_adapt_begin_noncentred(
             kernel->adapt, (const em_noncentring_row *)initial.noncentring));
     kernel->mass.blocks = kernel->options->mass->blocks;
-    em_release(&own);
-    em_initial_release(&initial);
     return status;
 }
 
@@ -404,7 +402,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
 /* Runs the mode search from the draws, and sets the starts of the chains. Collective. */
 static em_status search_starts(em_engine *engine)
 {
-    double *gradients = NULL;
+    EM_SCOPED double *gradients = NULL;
     em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *gradients, &gradients));
 
     if (!status)
@@ -412,7 +410,6 @@ static em_status search_starts(em_engine *engine)
                                       engine->block, gradients);
     for (int64_t c = 0; !status && c < engine->block->n_chain; c++)
         em_adapt_count_gradients(engine->kernel[0].adapt, c, (int64_t)gradients[c]);
-    em_release(&gradients);
     return status;
 }
 

@@ -79,8 +79,8 @@ void em_warmup_draws_take(em_warmup_draws *draws, const em_block *block, int64_t
 static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
 {
     const int64_t n = draws->count - draws->count / 2, n_chain = em_grid_n_chain(draws->grid);
-    em_mode_finder *finder = NULL;
-    double *own = NULL, *all = NULL;
+    EM_SCOPED_BY(em_mode_finder_destroy) em_mode_finder *finder = NULL;
+    EM_SCOPED double *own = NULL, *all = NULL;
     em_status status =
         em_allocate_all(EM_ARRAY(own, draws->n_local * n), EM_ARRAY(all, n_chain * n));
 
@@ -93,10 +93,7 @@ static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
         if (!status)
             em_mode_finder_examine(finder, all);
     }
-    status = status ? status : em_agree(em_mode_finder_count(finder, out));
-    em_mode_finder_destroy(&finder);
-    em_release_all(&own, &all);
-    return status;
+    return status ? status : em_agree(em_mode_finder_count(finder, out));
 }
 
 /* Finds modes of the search that have no draws nearby. Collective. */
@@ -105,7 +102,7 @@ static em_status find_missed(const em_warmup_draws *draws, em_mode_search *searc
 {
     const int64_t first = draws->count / 2, n = draws->count - first;
     em_mode_findings found = {.log_mass = NAN};
-    double *theta = NULL;
+    EM_SCOPED double *theta = NULL;
     em_status status =
         em_agree(em_allocate(draws->n_local * n * draws->stride, sizeof *theta, &theta));
 
@@ -114,7 +111,6 @@ static em_status find_missed(const em_warmup_draws *draws, em_mode_search *searc
                (size_t)(n * draws->stride) * sizeof *theta);
     status = status ? status : em_mode_search_judge(search, posterior, n, theta, &found);
     *log_mass = found.log_mass;
-    em_release(&theta);
     return status;
 }
 
@@ -136,7 +132,7 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, const em_noncent
 {
     const int64_t n = draws->width, first = draws->count / 2, size = 2 * n;
     const double total = (double)(em_grid_n_chain(draws->grid) * (draws->count - first));
-    double *own = NULL, *sum = NULL, *x = NULL;
+    EM_SCOPED double *own = NULL, *sum = NULL, *x = NULL;
 
     *known = draws->dim == n && draws->count > 1;
     if (!*known)
@@ -160,7 +156,6 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, const em_noncent
         variance[k] = sum[n + k] / total - mean[k] * mean[k];
         *known &= variance[k] > 1e-12 * mean[k] * mean[k] && isfinite(variance[k]);
     }
-    em_release_all(&own, &sum, &x);
     return status;
 }
 

@@ -130,7 +130,7 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
 {
     const int64_t n = em_reader_n_variable(reader);
     em_merge_written *all = NULL;
-    em_variable *series = NULL;
+    EM_SCOPED em_variable *series = NULL;
     int64_t width = 0;
     int number = 0;
     em_status status = em_allocate_all(EM_ARRAY(all, n), EM_ARRAY(series, n));
@@ -142,7 +142,6 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
                                      LONG_CHUNK, &number);
     status = status ? status : copy_draws(m, reader, width, number);
     em_merge_release_written(n, &all);
-    em_release(&series);
     return status;
 }
 
@@ -150,7 +149,7 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
  * a message. */
 static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = open_group(m, group->name, &reader);
 
     /* Groups of draws that must be in all files or in none. */
@@ -162,7 +161,6 @@ static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
     status = em_agree(status);
     if (!status && em_reader_n_draw(reader) > 0)
         status = write_draws(m, group, reader);
-    em_reader_close(&reader);
     return status;
 }
 
@@ -191,14 +189,13 @@ static void tell_missing(const em_merge_state *m)
  */
 static em_status tell_thinned(const em_merge_state *m)
 {
-    char *unlike = NULL;
+    EM_SCOPED char *unlike = NULL;
     const em_status status = em_thinned_unlike(m->reader, &unlike);
 
     if (unlike)
         em_say("warning: %s: ESS is rough, because it treats all chains as equally thinned; the "
                "output keeps the config of the first file",
                unlike);
-    em_release(&unlike);
     return em_agree(status);
 }
 

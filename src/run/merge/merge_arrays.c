@@ -101,7 +101,7 @@ static em_status merge_data(em_merge_state *m, const em_contents_group *group,
                             const em_contents_array *array)
 {
     em_merge_written out = {.variable = {.name = NULL}};
-    double *value = NULL;
+    EM_SCOPED double *value = NULL;
     em_status status = read_data(m, group, array, &value);
 
     status = status ? status : em_merge_describe(m->request->input[0], group, array, 0, &out);
@@ -109,7 +109,6 @@ static em_status merge_data(em_merge_state *m, const em_contents_group *group,
     status = status ? status : em_writer_put_array(m->writer, group->name, &out.variable, value);
     for (int axis = 0; axis < EM_MAX_AXES; axis++)
         release_labels(&out.label[axis]);
-    em_release(&value);
     return status;
 }
 

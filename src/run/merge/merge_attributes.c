@@ -129,7 +129,7 @@ em_status em_merge_runs(em_merge_state *m)
                             .shape = {n},
                             .axis = {"run"},
                             .label = {(const char *const *)m->request->input}};
-    double *value = NULL;
+    EM_SCOPED double *value = NULL;
     int64_t run = 0, chain = 0;
     em_status status = em_agree(em_allocate(n + n_chain, sizeof *value, &value));
 
@@ -159,9 +159,7 @@ em_status em_merge_runs(em_merge_state *m)
                              .n_axes = 1,
                              .shape = {n_chain},
                              .axis = {"chain"}};
-    status = status ? status : em_writer_put_array(m->writer, "runs", &variable, value);
-    em_release(&value);
-    return status;
+    return status ? status : em_writer_put_array(m->writer, "runs", &variable, value);
 }
 
 /* Writes the folder from which the relative paths of the config start, which is that of the first
@@ -169,15 +167,13 @@ em_status em_merge_runs(em_merge_state *m)
 static em_status put_home(em_merge_state *m)
 {
     const em_contents_attribute *a = em_contents_attribute_of(em_merge_first(m), EM_HOME_ATTRIBUTE);
-    char *folder = NULL;
+    EM_SCOPED char *folder = NULL;
     em_status status = a && a->kind == EM_ATTRIBUTE_TEXT
                            ? em_agree(em_home_of(m->request->input[0], a->text, &folder))
                            : EM_OK;
 
-    if (!status)
-        status = em_home_put(m->writer, folder, m->request->output, m->created.reproducible);
-    em_release(&folder);
-    return status;
+    return status ? status
+                  : em_home_put(m->writer, folder, m->request->output, m->created.reproducible);
 }
 
 em_status em_merge_attributes(em_merge_state *m)

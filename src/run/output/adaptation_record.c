@@ -29,7 +29,7 @@ static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, 
     const int64_t n = learned.n_m_step;
     const bool shared = learned.n_pool == 1;
     const int64_t n_local = shared ? 1 : output->n_local_chain;
-    double *local = NULL;
+    EM_SCOPED double *local = NULL;
     em_status status = em_agree(em_allocate(n_local * n, sizeof *local, &local));
 
     for (int64_t pool = 0; !status && pool < n_local; pool++)
@@ -40,7 +40,6 @@ static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, 
         memcpy(out, local, (size_t)n * sizeof *out);
     else if (!status)
         status = em_grid_gather_chains(output->run.grid, n, local, out);
-    em_release(&local);
     return status;
 }
 
@@ -70,7 +69,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
         sizeof columns / sizeof *columns - !em_adapt_context(adapt, NULL, 0).thermostat_mass;
     const int64_t n = em_adapt_learned(adapt).n_m_step, n_pool = em_adapt_learned(adapt).n_pool;
     em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"m_step"}};
-    double *value = NULL;
+    EM_SCOPED double *value = NULL;
 
     if (n == 0)
         return EM_OK;
@@ -83,7 +82,6 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
         status = gather_m_steps(output, adapt, columns[i].member, value);
         status = status ? status : em_writer_put_array(output->writer, group, &variable, value);
     }
-    em_release(&value);
     return status;
 }
 
@@ -111,7 +109,7 @@ static em_status gather_masses(const em_output *output, const em_adapt *adapt,
 {
     const int64_t n_pool = em_adapt_learned(adapt).n_pool, size = form->ops->size(form);
     const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
-    double *local = NULL;
+    EM_SCOPED double *local = NULL;
     em_status status = em_agree(em_allocate(n_local * size, sizeof *local, &local));
 
     for (int64_t i = 0; !status && i < n_local; i++)
@@ -120,7 +118,6 @@ static em_status gather_masses(const em_output *output, const em_adapt *adapt,
         status = em_grid_gather_chains(output->run.grid, size, local, out);
     else if (!status)
         memcpy(out, local, (size_t)size * sizeof *out);
-    em_release(&local);
     return status;
 }
 
@@ -154,14 +151,12 @@ static em_status put_block_sizes(em_output *output, const em_mass_form *form, co
     const int64_t n = form->n_part - left_over;
     const em_variable variable = {
         .name = "inv_mass_block_size", .storage = EM_STORE_INT, .n_axes = 1, .shape = {n}};
-    double *size = NULL;
+    EM_SCOPED double *size = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *size, &size));
 
     for (int64_t i = 0; !status && i < n; i++)
         size[i] = (double)form->part[i].count;
-    status = status ? status : em_writer_put_array(output->writer, group, &variable, size);
-    em_release(&size);
-    return status;
+    return status ? status : em_writer_put_array(output->writer, group, &variable, size);
 }
 
 /* Writes the final inverse mass of each pool. */
@@ -171,7 +166,7 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
     const int64_t size = form.ops->size(&form), n_pool = em_adapt_learned(adapt).n_pool;
     em_mass_array array[EM_MASS_MOST_ARRAYS];
     const int n_array = form.ops->arrays(&form, array);
-    double *number = NULL;
+    EM_SCOPED double *number = NULL;
     em_status status = em_agree(em_allocate(2 * n_pool * size, sizeof *number, &number));
 
     status = status ? status : gather_masses(output, adapt, &form, number);
@@ -179,7 +174,6 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
         status = put_array(output, group, n_pool, size, &array[i], number);
     if (!status && form.n_part > 0)
         status = put_block_sizes(output, &form, group);
-    em_release(&number);
     return status;
 }
 
@@ -201,14 +195,12 @@ static em_status put_step_size(em_output *output, const em_adapt *adapt, const c
     const int64_t n_chain = em_grid_n_chain(output->run.grid);
     const em_variable step = {
         .name = "step_size", .n_axes = 1, .shape = {n_chain}, .axis = {"chain"}};
-    double *all = NULL;
+    EM_SCOPED double *all = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
     if (!status)
         status = em_grid_gather_chains(output->run.grid, 1, em_adapt_learned(adapt).step_size, all);
-    status = status ? status : em_writer_put_array(output->writer, group, &step, all);
-    em_release(&all);
-    return status;
+    return status ? status : em_writer_put_array(output->writer, group, &step, all);
 }
 
 /* Writes the phases of warmup, by their names: when each ended and with what result. */

@@ -168,13 +168,12 @@ static em_status put_attributes(em_output *output)
 /* Writes the folder from which relative paths of the config start. Collective. */
 static em_status put_home(em_output *output)
 {
-    char *folder = NULL;
+    EM_SCOPED char *folder = NULL;
     em_status status = em_agree(em_file_folder(output->run.config->path, &folder));
 
     if (!status && em_home_matters(output->run.config))
         status =
             em_home_put(output->writer, folder, output->run.path, output->run.created.reproducible);
-    em_release(&folder);
     return status;
 }
 
@@ -389,7 +388,7 @@ static em_status put_pooled(em_output *output, const double *value)
 {
     const em_model *model = output->run.model;
     const int64_t width = output->averages.width;
-    double *mean = NULL, *out = NULL;
+    EM_SCOPED double *mean = NULL, *out = NULL;
     int64_t n = 0;
 
     for (int64_t i = 0; i < model->n_pooled; i++)
@@ -406,7 +405,6 @@ static em_status put_pooled(em_output *output, const double *value)
         status = em_writer_put_array(output->writer, "predictions", &model->pooled[i], out + n);
         n += em_variable_size(&model->pooled[i]);
     }
-    em_release_all(&mean, &out);
     return status;
 }
 
@@ -419,7 +417,7 @@ static em_status put_averages(em_output *output)
     const int64_t kept = model->n_pooled > 0 ? n_local : 1;
     const int64_t most =
         em_partition_first(em_grid_n_chain(output->run.grid), em_grid_n_group(output->run.grid), 1);
-    double *value = NULL;
+    EM_SCOPED double *value = NULL;
 
     if (output->averages.group < 0)
         return EM_OK;
@@ -434,7 +432,6 @@ static em_status put_averages(em_output *output)
     }
     if (!status && model->n_pooled > 0)
         status = put_pooled(output, value);
-    em_release(&value);
     return status;
 }
 

@@ -14,14 +14,12 @@
 static em_status parse_in(const char *folder, const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out)
 {
-    char *place = NULL;
+    EM_SCOPED char *place = NULL;
     em_status status =
         em_format_text(&place, "%s/config of %s", folder, path + em_file_folder_length(path));
 
     *out = NULL;
-    status = status ? status : em_config_parse(place, text, n_override, override, out);
-    em_release(&place);
-    return status;
+    return status ? status : em_config_parse(place, text, n_override, override, out);
 }
 
 enum { N_CANDIDATE = 3 };
@@ -31,16 +29,14 @@ enum { N_CANDIDATE = 3 };
 static em_status list_folders(em_reader *reader, const char *path, char *folder[N_CANDIDATE])
 {
     const size_t slash = em_file_folder_length(path), length = slash > 1 ? slash - 1 : slash;
-    char *name = NULL;
+    EM_SCOPED char *name = NULL;
     em_status status = EM_OK;
 
     if (em_reader_text(reader, EM_HOME_ATTRIBUTE, &name))
         status = em_home_of(path, name, &folder[0]);
     if (!status)
         status = em_format_text(&folder[1], "%.*s", length ? (int)length : 1, length ? path : ".");
-    status = status ? status : em_copy_text(".", &folder[2]);
-    em_release(&name);
-    return status;
+    return status ? status : em_copy_text(".", &folder[2]);
 }
 
 /* Parses the config in the first folder where its paths exist; if there is none, in the first
@@ -70,8 +66,8 @@ static em_status parse_compatible(em_reader *reader, const char *path, const cha
 em_status em_stored_config(const char *path, const char *folder, int n_override,
                            const char *const *override, em_config **out)
 {
-    em_reader *reader = NULL;
-    char *text = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = em_reader_open(path, NULL, &reader);
 
     *out = NULL;
@@ -81,8 +77,6 @@ em_status em_stored_config(const char *path, const char *folder, int n_override,
         status = parse_in(folder, path, text, n_override, override, out);
     else if (!status)
         status = parse_compatible(reader, path, text, n_override, override, out);
-    em_reader_close(&reader);
-    em_release(&text);
     return status;
 }
 
@@ -99,7 +93,7 @@ static void read_thinning(em_reader *file, thinning *out)
 {
     const em_yaml_entry *entry = NULL;
     em_yaml *yaml = NULL;
-    char *config = NULL;
+    EM_SCOPED char *config = NULL;
     int64_t of_run;
 
     *out = (thinning){.by_config = !em_reader_int(file, EM_OUTPUT_THINNING, &of_run)};
@@ -112,7 +106,6 @@ static void read_thinning(em_reader *file, thinning *out)
         snprintf(out->number, sizeof out->number, "%s", entry->value.text.value[0]);
     out->known = out->number[0] != '\0';
     em_yaml_destroy(&yaml);
-    em_release(&config);
 }
 
 em_status em_thinned_unlike(em_reader *files, char **out)
@@ -153,11 +146,10 @@ struct em_stored {
 
 static em_status has(const em_stored *stored, const char *group, const char *name, bool *there)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = em_reader_open(stored->path, NULL, &reader);
 
     *there = !status && em_reader_has(reader, group, name);
-    em_reader_close(&reader);
     return status;
 }
 

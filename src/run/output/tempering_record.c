@@ -64,7 +64,7 @@ static em_status put_ladders(em_output *output)
                                   .n_axes = 2,
                                   .shape = {n, EM_MOST_LEGS},
                                   .axis = {"ladder", "leg"}};
-    double *value = NULL, *trips = NULL;
+    EM_SCOPED double *value = NULL, *trips = NULL;
     em_status status = em_agree(em_allocate_all(EM_ARRAY(value, 2 * n), EM_ARRAY(trips, n)));
 
     for (int64_t l = 0; !status && l < n; l++) {
@@ -73,9 +73,7 @@ static em_status put_ladders(em_output *output)
         trips[l] = output->run.tempered->of_ladder[3 * l + 2];
     }
     status = status ? status : em_writer_put_array(output->writer, group, &evidence, value);
-    status = status ? status : put_row(output, "ladder_round_trips", "ladder", n, trips);
-    em_release_all(&value, &trips);
-    return status;
+    return status ? status : put_row(output, "ladder_round_trips", "ladder", n, trips);
 }
 
 /* Writes on which rungs the copies of the first ladders are, and after which scans of the draws. */

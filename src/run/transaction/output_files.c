@@ -55,14 +55,13 @@ static em_status check_length(const char *path, const char *folder)
 /* Checks the name, its folder, and the length of the longest name beside it. */
 static em_status check_name(const char *path)
 {
-    char *folder = NULL;
+    EM_SCOPED char *folder = NULL;
     em_status status = em_file_folder(path, &folder);
 
     if (!status && !path[em_file_folder_length(path)])
         status = em_fail(EM_EUSAGE, "output.file: found '%s', expected the name of a file",
                          em_excerpt_of(path).text);
     status = status ? status : check_length(path, folder);
-    em_release(&folder);
     return status ? status : em_file_check_folder(path);
 }
 
@@ -72,13 +71,12 @@ em_status em_files_are_same(const char *path, const char *input, bool *same)
 {
     const char *colon = strstr(input, ":/");
     struct stat read, written;
-    char *file = NULL;
+    EM_SCOPED char *file = NULL;
     const em_status status =
         em_format_text(&file, "%.*s", (int)(colon ? colon - input : (long)strlen(input)), input);
 
     *same = !status && stat(file, &read) == 0 && lstat(path, &written) == 0 &&
             written.st_ino == read.st_ino && written.st_dev == read.st_dev;
-    em_release(&file);
     return status;
 }
 

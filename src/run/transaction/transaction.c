@@ -23,7 +23,7 @@
 static em_status write_journal(const em_output_transaction *t)
 {
     const char *output = t->path[EM_FILE_OUTPUT], *part = t->path[EM_FILE_JOURNAL_PART];
-    char *identity = NULL;
+    EM_SCOPED char *identity = NULL;
     em_status status = em_fault_file("file-journal", output);
 
     status = status ? status : em_earlier_run_identify(t, &identity);
@@ -36,7 +36,6 @@ static em_status write_journal(const em_output_transaction *t)
         unlink(part);
     else
         em_file_sync_folder(output);
-    em_release(&identity);
     return status;
 }
 
@@ -136,12 +135,11 @@ bool em_transaction_may_resume(const em_output_transaction *t)
 static bool must_keep_inode(const em_output_transaction *t)
 {
     struct stat file;
-    char *identity = NULL;
+    EM_SCOPED char *identity = NULL;
 
     if (lstat(t->path[EM_FILE_OUTPUT], &file) != 0 || file.st_ino != em_lock_made(t->lock))
         return false;
     const bool readable = em_earlier_run_identify(t, &identity) == EM_OK && identity;
-    em_release(&identity);
     return !readable;
 }
 

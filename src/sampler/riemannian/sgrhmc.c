@@ -39,13 +39,11 @@ static const em_field fields[] = {
 /* Makes a bath that draws N(0, I - b V), for any mass. */
 static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
-    em_mass *identity = NULL;
+    EM_SCOPED_BY(em_mass_destroy) em_mass *identity = NULL;
     em_status status = em_mass_identity(EM_MASS_DIAG, key->mass->dim, &identity);
 
     (void)self;
-    status = status ? status : em_bath_of_mass(identity, key->noise, out);
-    em_mass_destroy(&identity);
-    return status;
+    return status ? status : em_bath_of_mass(identity, key->noise, out);
 }
 
 static em_status sgrhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)

@@ -59,7 +59,7 @@ static em_status bath_frame_dense(int64_t n, const double *A, const double *V, d
 em_status em_frame(em_structure structure, int64_t dim, const double *A, const double *V, double *y,
                    double *value)
 {
-    double *work;
+    EM_SCOPED double *work = NULL;
     em_status status;
 
     if (structure == EM_MASS_DIAG) {
@@ -70,9 +70,7 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
         return em_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
     }
     status = em_allocate_doubles(3 * dim * dim, &work);
-    status = status ? status : bath_frame_dense(dim, A, V, y, value, work);
-    em_release(&work);
-    return status;
+    return status ? status : bath_frame_dense(dim, A, V, y, value, work);
 }
 
 /* Copies an array to one with padded rows. */
@@ -132,7 +130,8 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
     const em_structure structure =
         noise && noise->structure == EM_MASS_DENSE ? EM_MASS_DENSE : mass->ops->structure;
     const int64_t size = em_mass_size(structure, dim);
-    double *M, *V;
+    EM_SCOPED double *M = NULL;
+    double *V;
     em_status status = em_allocate_doubles(2 * size, &M);
 
     *out = NULL;
@@ -142,9 +141,7 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
     status = em_mass_matrix(mass, EM_MAP_SOLVE, structure, M);
     if (noise)
         em_spread(noise->structure, structure, dim, noise->covariance, V);
-    status = status ? status : em_bath_create(structure, dim, M, noise ? V : NULL, out);
-    em_release(&M);
-    return status;
+    return status ? status : em_bath_create(structure, dim, M, noise ? V : NULL, out);
 }
 
 em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double *decay)

@@ -241,7 +241,7 @@ static em_status sghmc_make_bath(const void *self, const em_bath_key *key, em_ba
                        (key->noise && key->noise->structure == EM_MASS_DENSE) ||
                        sghmc_friction_structure(&s->options->friction_matrix, dim) == EM_MASS_DENSE;
     ingredients a;
-    double *memory;
+    EM_SCOPED double *memory = NULL;
     em_status status = sghmc_allocate_ingredients(dense ? EM_MASS_DENSE : EM_MASS_DIAG, dim, &a);
 
     memory = a.W;
@@ -254,7 +254,6 @@ static em_status sghmc_make_bath(const void *self, const em_bath_key *key, em_ba
     status = status ? status : sghmc_set_decay(s, key->step_size, &a, *out);
     if (!status)
         em_bath_fix(*out, 1);
-    em_release(&memory);
     return status;
 }
 

@@ -160,7 +160,7 @@ static em_status check_documents(const em_topics *t, const em_corpus *corpus,
 static em_status measure_coherence(const em_topic_options *options, int64_t n, em_topics *const *t)
 {
     counting c = {.n = n};
-    em_corpus *corpus = NULL;
+    EM_SCOPED_BY(em_corpus_destroy) em_corpus *corpus = NULL;
     em_status status = em_allocate(n, sizeof *c.run, &c.run);
 
     for (int64_t i = 0; !status && i < n; i++)
@@ -176,7 +176,6 @@ static em_status measure_coherence(const em_topic_options *options, int64_t n, e
         em_release_all(&c.run[i].both, &c.run[i].first, &c.run[i].place, &c.run[i].seen,
                        &c.run[i].found);
     em_release(&c.run);
-    em_corpus_destroy(&corpus);
     return status;
 }
 

@@ -242,14 +242,14 @@ static em_status compare_scan(const em_command_host *host, const char *page)
 /* Writes the part of the report about the topics of a run. */
 static em_status report_topics(const em_command_host *host, FILE *out)
 {
-    em_topics t = {.host = host, .path = host->file[0], .n_top = 10}, *const one = &t;
+    EM_SCOPED_BY(em_topics_release)
+    em_topics t = {.host = host, .path = host->file[0], .n_top = 10};
+    em_topics *const one = &t;
     em_status status = em_topics_read(&t);
 
     status = status ? status : em_topics_rank(&t);
     status = status ? status : em_topics_find_coherence(1, &one);
-    status = status ? status : em_topics_put(out, &t);
-    em_topics_release(&t);
-    return status;
+    return status ? status : em_topics_put(out, &t);
 }
 
 const em_model_commands em_topics_commands = {.count = 1,

@@ -77,8 +77,8 @@ static bool are_same(const char *data, const char *other)
 /* Runs on the same data are counted together, so that their corpus is read once. */
 static em_status find_coherences(int64_t n, em_topics *t)
 {
-    em_topics **alike = NULL;
-    bool *found = NULL;
+    EM_SCOPED em_topics **alike = NULL;
+    EM_SCOPED bool *found = NULL;
     em_status status = em_allocate_all(EM_ARRAY(alike, n), EM_ARRAY(found, n));
 
     for (int64_t i = 0; !status && i < n; i++) {
@@ -91,13 +91,12 @@ static em_status find_coherences(int64_t n, em_topics *t)
         if (n_alike > 0)
             status = em_topics_find_coherence(n_alike, alike);
     }
-    em_release_all(&alike, &found);
     return status;
 }
 
 static em_status read_rows(const em_command_host *host, const em_topics_comparison *c, run_row *row)
 {
-    em_topics *t = NULL;
+    EM_SCOPED em_topics *t = NULL;
     em_status status = em_allocate(host->n_file, sizeof *t, &t);
 
     for (int64_t i = 0; !status && i < host->n_file; i++) {
@@ -111,7 +110,6 @@ static em_status read_rows(const em_command_host *host, const em_topics_comparis
             set_row(&t[i], &row[i]);
         em_topics_release(&t[i]);
     }
-    em_release(&t);
     return status;
 }
 
@@ -263,8 +261,8 @@ static int by_topics(const void *a, const void *b)
 
 static em_status write_page(const em_command_host *host, const char *path, const run_row *row)
 {
-    const run_row **sorted = NULL;
-    double *x = NULL, *y = NULL;
+    EM_SCOPED const run_row **sorted = NULL;
+    EM_SCOPED double *x = NULL, *y = NULL;
     em_page page;
     const em_status made = em_allocate_all(EM_ARRAY(sorted, host->n_file),
                                            EM_ARRAY(x, host->n_file), EM_ARRAY(y, host->n_file));
@@ -279,7 +277,6 @@ static em_status write_page(const em_command_host *host, const char *path, const
             put_figure(page.out, &figures[f], host->n_file, sorted, x, y);
         fprintf(page.out, "</body></html>\n");
     }
-    em_release_all(&sorted, &x, &y);
     return em_page_close(&page, made ? made : status);
 }
 

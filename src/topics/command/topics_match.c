@@ -20,14 +20,13 @@ static void take_roots(int64_t n, const float *p, float *root)
 em_status em_topic_overlaps(const em_topics *t, float *overlap)
 {
     const int64_t size = t->n_topic * t->n_word;
-    float *root = NULL;
+    EM_SCOPED float *root = NULL;
     em_status status = em_allocate(size, sizeof *root, &root);
 
     if (!status) {
         take_roots(size, t->mean, root);
         em_multiply_rows(t->n_topic, t->n_word, t->n_topic, root, root, overlap, t->n_topic);
     }
-    em_release(&root);
     return status;
 }
 

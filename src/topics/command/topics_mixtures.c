@@ -79,13 +79,12 @@ em_status em_topics_write_topics(const em_topics *t)
 {
     const uint64_t hash = XXH3_64bits(t->mean, (size_t)(t->n_topic * t->n_word) * sizeof *t->mean);
     table_file file;
-    double *room = NULL;
+    EM_SCOPED double *room = NULL;
     em_status status = open_table(t->output, t->n_topic, t->n_word, hash, t->word, t->path, &file);
 
     status = status ? status : em_allocate(t->n_word, sizeof *room, &room);
     for (int64_t k = 0; !status && k < t->n_topic; k++)
         status = put_row(&file, k, t->n_word, t->mean + k * t->n_word, room);
-    em_release(&room);
     return close_table(&file, status);
 }
 
@@ -211,12 +210,11 @@ static void end_folding(folding *f)
 /* Reads the names of the rows of an AnnData file; other files have none. */
 static em_status read_row_names(const char *path, char ***name)
 {
-    em_numbers *numbers = NULL;
+    EM_SCOPED_BY(em_numbers_close) em_numbers *numbers = NULL;
     em_status status = em_numbers_open(path, EM_NUMBERS_PLACE, &numbers);
 
     if (!status && em_numbers_index_of(numbers, true))
         status = em_read_index(numbers, path, true, name);
-    em_numbers_close(&numbers);
     return status;
 }
 
@@ -290,7 +288,7 @@ em_status em_topics_mix_documents(const em_topics *t)
 {
     const em_corpus_options options = {.data = (char *)t->documents};
     folding f = {.topics = t};
-    em_corpus *corpus = NULL;
+    EM_SCOPED_BY(em_corpus_destroy) em_corpus *corpus = NULL;
     em_status status =
         t->by_gibbs && !t->alpha
             ? em_fail(EM_EDATA, "%s: found no averages/alpha, expected it for --fold-in gibbs",
@@ -301,6 +299,5 @@ em_status em_topics_mix_documents(const em_topics *t)
         status = em_corpus_check_names(corpus, t->word, t->path);
     status = status ? status : mix(t, corpus, &f);
     end_folding(&f);
-    em_corpus_destroy(&corpus);
     return status;
 }

@@ -47,7 +47,7 @@ typedef struct trace {
 
 static em_status read_trace(const char *path, const char *name, trace *out)
 {
-    em_reader *reader = NULL;
+    EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = em_reader_open(path, "posterior", &reader);
 
     *out = (trace){0};
@@ -58,7 +58,6 @@ static em_status read_trace(const char *path, const char *name, trace *out)
             status = em_allocate(out->n_chain * out->n_draw, sizeof(double), &out->value);
             status = status ? status : em_reader_elements(reader, i, 0, 1, out->value);
         }
-    em_reader_close(&reader);
     return status;
 }
 
@@ -219,13 +218,12 @@ static void put_topic(FILE *out, const em_topics *t, const float *overlaps, int6
 
 static em_status put_topics(FILE *out, const em_topics *t)
 {
-    float *overlaps = NULL;
+    EM_SCOPED float *overlaps = NULL;
     em_status status = em_allocate(t->n_topic * t->n_topic, sizeof *overlaps, &overlaps);
 
     status = status ? status : em_topic_overlaps(t, overlaps);
     for (int64_t i = 0; !status && i < t->n_topic; i++)
         put_topic(out, t, overlaps, t->order[i]);
-    em_release(&overlaps);
     return status;
 }
 

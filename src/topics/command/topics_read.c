@@ -99,7 +99,7 @@ static const char *value_of(const char *config, const char *name)
  * written before that option existed, with the value 0.1. */
 static void define_scores(em_topics *t, em_reader *reader)
 {
-    char *config = NULL;
+    EM_SCOPED char *config = NULL;
 
     (void)em_reader_text(reader, "config", &config);
     const char *scored = value_of(config, " test_scored: "),
@@ -110,7 +110,6 @@ static void define_scores(em_topics *t, em_reader *reader)
                                                          : atof(alpha),
                        t->score[0].doc);
     snprintf(t->score[1].doc, sizeof t->score[1].doc, "%s", EM_HELD_OUT_GIBBS_DOC);
-    em_release(&config);
 }
 
 em_status em_topics_read(em_topics *t)
