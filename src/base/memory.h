@@ -76,7 +76,7 @@ void em_release(void *pointer);
  * EM_SCOPED double *work = NULL. EM_SCOPED_BY(f) instead calls f(&variable), for variables of other
  * types. The variable must have a value from the beginning. What a function returns is computed
  * before. */
-#define EM_SCOPED_BY(function) __attribute__((cleanup(function)))
+#define EM_SCOPED_BY(function) __attribute__((cleanup(function), unused))
 #define EM_SCOPED              EM_SCOPED_BY(em_release)
 
 /* Gives the pages within elements first .. first + n - 1, of `size` bytes each, of an array back to

@@ -90,7 +90,7 @@ static em_status open_array(em_archive *archive, const char *name, const array_s
 {
     const hsize_t wanted[2] = {(hsize_t)s->rows, (hsize_t)s->columns};
     hsize_t found[2] = {0, 0};
-    hid_t space = H5I_INVALID_HID, list = H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t space = H5I_INVALID_HID, list = H5I_INVALID_HID;
 
     if (archive->saves) {
         space = H5Screate_simple(2, wanted, NULL);
@@ -111,8 +111,6 @@ static em_status open_array(em_archive *archive, const char *name, const array_s
         status = em_fail(EM_EDATA, "%s: %s is %llu x %llu, expected %lld x %lld", archive->path,
                          name, (unsigned long long)found[0], (unsigned long long)found[1],
                          (long long)s->rows, (long long)s->columns);
-    em_h5_close(&list);
-    em_h5_close(&space);
     return status;
 }
 
@@ -123,8 +121,8 @@ static em_status transfer(const em_archive *archive, hid_t id, const array_slab 
     const hsize_t size[2] = {(hsize_t)s->n_row, (hsize_t)s->n_column};
     const hsize_t total = (hsize_t)(s->n_row * s->n_column);
     const hid_t type = type_of(s->kind).in_memory;
-    hid_t space = H5Dget_space(id), memory = H5Screate_simple(1, &total, NULL);
-    hid_t list = em_h5_collective_transfer();
+    EM_SCOPED_ID hid_t space = H5Dget_space(id), memory = H5Screate_simple(1, &total, NULL);
+    EM_SCOPED_ID hid_t list = em_h5_collective_transfer();
     em_status status;
 
     if (total > 0)
@@ -135,16 +133,13 @@ static em_status transfer(const em_archive *archive, hid_t id, const array_slab 
         status = em_h5_check(H5Dwrite(id, type, memory, space, list, s->x), id, "cannot write");
     else
         status = em_h5_check_read(H5Dread(id, type, memory, space, list, s->x), id, "cannot read");
-    em_h5_close(&list);
-    em_h5_close(&memory);
-    em_h5_close(&space);
     return em_agree(status);
 }
 
 /* Saves or restores an array. Collective. */
 static em_status move(em_archive *archive, const char *name, const array_slab *s)
 {
-    hid_t id = H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t id = H5I_INVALID_HID;
     if (!archive->saves && may_lack(name) && H5Lexists(archive->file, name, H5P_DEFAULT) <= 0)
         return EM_OK;
     em_status status =
@@ -157,7 +152,6 @@ static em_status move(em_archive *archive, const char *name, const array_slab *s
     status = status ? status : em_agree(open_array(archive, name, s, &id));
     if (!status && s->rows * s->columns > 0)
         status = transfer(archive, id, s);
-    em_h5_close(&id);
     return status;
 }
 
@@ -274,7 +268,7 @@ em_status em_archive_get_text(em_archive *archive, const char *name, char **text
 
 static em_status open_file(em_archive *archive)
 {
-    hid_t access = em_h5_parallel_access(em_grid_world(archive->grid));
+    EM_SCOPED_ID hid_t access = em_h5_parallel_access(em_grid_world(archive->grid));
     char reason[512];
     em_status status = EM_OK;
 
@@ -285,7 +279,6 @@ static em_status open_file(em_archive *archive)
         em_h5_message(reason, sizeof reason);
         status = em_fail(EM_EIO, "%s: cannot be opened: %s", archive->path, reason);
     }
-    em_h5_close(&access);
     if (!status && archive->saves)
         status = em_h5_reserve_start(archive->path);
     return em_agree(status);

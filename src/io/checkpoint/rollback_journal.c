@@ -48,7 +48,7 @@ static void add(values *v, haddr_t first, hsize_t bytes)
 
 static void add_chunks(values *v, hid_t dataset)
 {
-    hid_t space = H5Dget_space(dataset);
+    EM_SCOPED_ID hid_t space = H5Dget_space(dataset);
     hsize_t n = 0, start[H5S_MAX_RANK];
 
     H5Dget_num_chunks(dataset, space, &n);
@@ -59,7 +59,6 @@ static void add_chunks(values *v, hid_t dataset)
         if (H5Dget_chunk_info(dataset, space, i, start, &mask, &first, &bytes) >= 0)
             add(v, first, bytes);
     }
-    em_h5_close(&space);
 }
 
 static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *context)
@@ -68,13 +67,12 @@ static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *
 
     if (info->type != H5O_TYPE_DATASET)
         return 0;
-    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), list = H5Dget_create_plist(dataset);
+    EM_SCOPED_ID hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT),
+                       list = H5Dget_create_plist(dataset);
     if (H5Pget_layout(list) == H5D_CHUNKED)
         add_chunks(v, dataset);
     else if (H5Pget_layout(list) == H5D_CONTIGUOUS)
         add(v, H5Dget_offset(dataset), H5Dget_storage_size(dataset));
-    em_h5_close(&list);
-    em_h5_close(&dataset);
     return v->status ? 1 : 0;
 }
 
@@ -89,11 +87,10 @@ static int by_offset(const void *a, const void *b)
 static em_status find_values(const char *path, values *out)
 {
     em_h5_quiet();
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    EM_SCOPED_ID hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     *out = (values){.n = 0};
     if (file < 0 || H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, out) < 0)
         out->status = em_fail(EM_EIO, "%s: could not be read to make its rollback journal", path);
-    em_h5_close(&file);
     if (!out->status && out->n > 0)
         qsort(out->extent, (size_t)out->n, sizeof *out->extent, by_offset);
     return out->status;

@@ -53,7 +53,8 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
 {
     contents_walk *w = data;
     em_contents_attribute *out = &w->contents->attribute[w->contents->n_attribute];
-    hid_t id = H5Aopen(root, name, H5P_DEFAULT), type = H5Aget_type(id), space = H5Aget_space(id);
+    EM_SCOPED_ID hid_t id = H5Aopen(root, name, H5P_DEFAULT), type = H5Aget_type(id),
+                       space = H5Aget_space(id);
     bool kept = false;
 
     (void)info;
@@ -65,7 +66,6 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
         w->contents->n_attribute++;
     else
         em_release(&out->text);
-    em_h5_close_all(&space, &type, &id);
     return w->status || w->n_left <= 0 ? 1 : 0;
 }
 
@@ -104,25 +104,23 @@ static em_status name_axis(const em_foreign *file, hid_t id, unsigned axis, char
 {
     char path[1024] = "";
     const char *last;
-    hid_t scale;
+    EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
     em_status status = em_scale_of(file, id, axis, &scale);
 
     if (!status && scale >= 0 && H5Iget_name(scale, path, sizeof path) > 0) {
         last = strrchr(path, '/');
         status = em_label_copy(last ? last + 1 : path, out);
     }
-    em_h5_close(&scale);
     return status;
 }
 
 static em_status take_axes(const em_foreign *file, hid_t id, em_contents_array *out)
 {
-    hid_t space = H5Dget_space(id);
+    EM_SCOPED_ID hid_t space = H5Dget_space(id);
     hsize_t extent[H5S_MAX_RANK] = {0};
     const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
     em_status status = EM_OK;
 
-    em_h5_close(&space);
     if (rank > EM_CONTENTS_AXES)
         return em_fail(EM_EDATA, "%s: %s has %d axes, expected at most %d", file->path, out->name,
                        rank, EM_CONTENTS_AXES);
@@ -146,14 +144,13 @@ static em_status take_array(void *context, const char *name, hid_t *dataset)
     em_contents_group *group = &w->contents->group[w->contents->n_group - 1];
     em_contents_array *out = &group->array[group->n_array++];
     const hid_t id = *dataset;
-    hid_t type = H5Dget_type(id);
+    EM_SCOPED_ID hid_t type = H5Dget_type(id);
     em_status status = em_label_copy(name, &out->name);
 
     out->is_number = em_foreign_is_number(id);
     out->storage = storage_of(id, type);
     out->is_coordinate = H5DSis_scale(id) > 0;
     em_role_read(id, &out->role, &out->index_base, &out->unwatched);
-    em_h5_close(&type);
     status = status ? status : take_axes(w->file, id, out);
     out->has_draws = !status && out->is_number && out->n_axes >= 2 && out->axis[0] &&
                      out->axis[1] && strcmp(out->axis[0], "chain") == 0 &&

@@ -105,7 +105,7 @@ static hid_t data_space(const em_dataset *dataset)
 
 em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
 {
-    hid_t list = creation_list(dataset), space = data_space(dataset);
+    EM_SCOPED_ID hid_t list = creation_list(dataset), space = data_space(dataset);
     em_status status = em_h5_check(space, group, "cannot lay out %s", name);
 
     status = status ? status : em_h5_fault("hdf5-create", group);
@@ -116,7 +116,6 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
         dataset->id = H5Dcreate2(group, name, dataset->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
         status = em_agree(em_h5_check(dataset->id, group, "cannot create %s", name));
     }
-    em_h5_close_all(&space, &list);
     return status;
 }
 
@@ -157,7 +156,8 @@ static bool is_empty(const em_dataset *dataset, em_slab slab)
 em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *value,
                            const char *what)
 {
-    hid_t transfer = em_h5_collective_transfer(), file = H5Dget_space(dataset->id), memory;
+    EM_SCOPED_ID hid_t transfer = em_h5_collective_transfer(), file = H5Dget_space(dataset->id),
+                       memory = H5I_INVALID_HID;
 
     if (!is_empty(dataset, slab)) {
         memory = H5Screate_simple(dataset->n_axes, slab.count, NULL);
@@ -168,11 +168,8 @@ em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *
         H5Sselect_none(memory);
         H5Sselect_none(file);
     }
-    const em_status status =
-        em_h5_check(H5Dwrite(dataset->id, dataset->type, memory, file, transfer, value),
-                    dataset->id, "cannot write %s", what);
-    em_h5_close_all(&memory, &file, &transfer);
-    return status;
+    return em_h5_check(H5Dwrite(dataset->id, dataset->type, memory, file, transfer, value),
+                       dataset->id, "cannot write %s", what);
 }
 
 em_status em_dataset_write_all(const em_dataset *dataset, const void *value)

@@ -83,14 +83,12 @@ static em_status mark_scale(const em_dimension *dimension, const char *name)
 {
     const hid_t id = dimension->coordinate.id;
     em_status status = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
-    hid_t space = H5Screate(H5S_SCALAR);
+    EM_SCOPED_ID hid_t space = H5Screate(H5S_SCALAR);
 
     status = status ? status : em_attribute_write_text(id, "NAME", name);
-    if (!status)
-        status =
-            em_attribute_write(id, "_Netcdf4Dimid", H5T_NATIVE_INT32, space, &dimension->number);
-    em_h5_close(&space);
-    return status;
+    return status ? status
+                  : em_attribute_write(id, "_Netcdf4Dimid", H5T_NATIVE_INT32, space,
+                                       &dimension->number);
 }
 
 /* Writes the attributes by which xarray reads the characters of labels as text, and netCDF reads
@@ -100,13 +98,11 @@ static em_status mark_labels(const em_dimension *dimension, const em_dimension *
     const int32_t number[] = {dimension->number, length->number};
     const hid_t id = dimension->coordinate.id;
     const hsize_t two = 2;
-    hid_t space = H5Screate_simple(1, &two, NULL);
+    EM_SCOPED_ID hid_t space = H5Screate_simple(1, &two, NULL);
     em_status status = em_attribute_write_text(id, "_Encoding", "utf-8");
 
-    if (!status)
-        status = em_attribute_write(id, "_Netcdf4Coordinates", H5T_NATIVE_INT32, space, number);
-    em_h5_close(&space);
-    return status;
+    return status ? status
+                  : em_attribute_write(id, "_Netcdf4Coordinates", H5T_NATIVE_INT32, space, number);
 }
 
 /* Appends a new dimension to the list before it is complete, so that closing the list also closes
@@ -270,7 +266,8 @@ em_status em_dimension_attach(const em_dimensions *dimensions, const char *name,
                               const em_dataset *dataset, em_dimension *const *axis)
 {
     const hsize_t n_axes = (hsize_t)dataset->n_axes;
-    hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ), space = H5Screate_simple(1, &n_axes, NULL);
+    EM_SCOPED_ID hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ),
+                       space = H5Screate_simple(1, &n_axes, NULL);
     hobj_ref_t scale[EM_DATASET_AXES];
     hvl_t list[EM_DATASET_AXES];
     em_status status = em_agree(refer(dimensions->group, name, dataset->n_axes, axis, scale));
@@ -279,7 +276,6 @@ em_status em_dimension_attach(const em_dimensions *dimensions, const char *name,
         list[i] = (hvl_t){1, &scale[i]};
     if (!status && n_axes > 0)
         status = em_attribute_write(dataset->id, "DIMENSION_LIST", type, space, list);
-    em_h5_close_all(&space, &type);
     return status;
 }
 
@@ -294,7 +290,7 @@ static hid_t reference_type(void)
 
 em_status em_dimensions_finish(em_dimensions *dimensions)
 {
-    hid_t type = reference_type();
+    EM_SCOPED_ID hid_t type = reference_type();
     em_status failed = EM_OK, status = EM_OK;
 
     for (em_dimension *d = dimensions->first; d; d = d->next) {
@@ -308,7 +304,6 @@ em_status em_dimensions_finish(em_dimensions *dimensions)
         d->changed = false;
         em_h5_close(&space);
     }
-    em_h5_close(&type);
     return status;
 }
 

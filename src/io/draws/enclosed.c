@@ -94,29 +94,25 @@ em_status em_enclosed_put(em_group *group, const char *path)
 /* Whether the dataset has the layout that em_enclosed_put gives it, with all bytes in the file. */
 static bool is_enclosed(hid_t dataset, int64_t length)
 {
-    hid_t space = em_foreign_is_number(dataset) ? H5Dget_space(dataset) : H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t space =
+        em_foreign_is_number(dataset) ? H5Dget_space(dataset) : H5I_INVALID_HID;
     hsize_t extent[2] = {0, 0};
     bool is = space >= 0 && H5Sget_simple_extent_ndims(space) == 2;
 
     if (is)
         H5Sget_simple_extent_dims(space, extent, NULL);
-    is = is && length > 0 && extent[1] == ROW && extent[0] == ((hsize_t)length + ROW - 1) / ROW &&
-         (hsize_t)length <= H5Dget_storage_size(dataset);
-    em_h5_close(&space);
-    return is;
+    return is && length > 0 && extent[1] == ROW && extent[0] == ((hsize_t)length + ROW - 1) / ROW &&
+           (hsize_t)length <= H5Dget_storage_size(dataset);
 }
 
 static em_status read_rows(hid_t dataset, int64_t row, int64_t n_row, char *rows)
 {
     const hsize_t start[2] = {(hsize_t)row, 0}, count[2] = {(hsize_t)n_row, ROW};
-    hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(2, count, NULL);
+    EM_SCOPED_ID hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(2, count, NULL);
 
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    const em_status status =
-        em_h5_check_read(H5Dread(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, rows),
-                         dataset, dataset_name);
-    em_h5_close_all(&memory, &space);
-    return status;
+    return em_h5_check_read(H5Dread(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, rows),
+                            dataset, dataset_name);
 }
 
 static em_status copy_rows(hid_t dataset, int64_t length, const char *to, int descriptor)

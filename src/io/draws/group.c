@@ -24,9 +24,8 @@ em_status em_group_create(hid_t file, const char *name, int32_t *n_dimension, em
     if (status)
         return status;
     group->dimensions.count = n_dimension;
-    hid_t list = em_group_creation_list(H5P_GROUP_CREATE);
+    EM_SCOPED_ID hid_t list = em_group_creation_list(H5P_GROUP_CREATE);
     group->id = group->dimensions.group = H5Gcreate2(file, name, H5P_DEFAULT, list, H5P_DEFAULT);
-    em_h5_close(&list);
     return em_agree(em_h5_check(group->id, file, "cannot create group %s", name));
 }
 

@@ -101,7 +101,7 @@ static void give_text(void *text, void *file)
 static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_t space, int64_t n,
                                  label_text *label)
 {
-    hid_t memory = H5Tcopy(H5T_C_S1), transfer = H5Pcreate(H5P_DATASET_XFER);
+    EM_SCOPED_ID hid_t memory = H5Tcopy(H5T_C_S1), transfer = H5Pcreate(H5P_DATASET_XFER);
     char **text = NULL;
     em_status status = em_allocate(n, sizeof *text, &text);
 
@@ -118,7 +118,6 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
     if (text)
         H5Dvlen_reclaim(memory, space, transfer, text);
     em_release(&text);
-    em_h5_close_all(&memory, &transfer);
     return status;
 }
 
@@ -127,7 +126,7 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64
                               label_text *label)
 {
     hsize_t extent[H5S_MAX_RANK] = {0};
-    hid_t type = H5Dget_type(scale), space = H5Dget_space(scale);
+    EM_SCOPED_ID hid_t type = H5Dget_type(scale), space = H5Dget_space(scale);
     const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
     const bool is_text = H5Tget_class(type) == H5T_STRING;
     em_status status;
@@ -142,7 +141,6 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64
         status = variable_labels(file, scale, type, space, n, label);
     else
         status = fixed_labels(file, scale, type, n, H5Tget_size(type), label);
-    em_h5_close_all(&type, &space);
     return status;
 }
 

@@ -55,7 +55,7 @@ static int64_t count_written(int64_t n_draw, const double *lp)
 static em_status read_lp(em_reader *reader, const char *path, double **lp)
 {
     hsize_t extent[H5S_MAX_RANK] = {0};
-    hid_t id, space = H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t id = H5I_INVALID_HID, space = H5I_INVALID_HID;
     em_status status = em_foreign_object(&reader->file, path, &id);
 
     if (!status && em_foreign_is_number(id))
@@ -70,9 +70,7 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
                     (long long)reader->n_chain, (long long)reader->n_planned);
     status = status ? status : em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
     status = status ? status : em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
-    status = status ? status : em_reader_read(id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, *lp);
-    em_h5_close_all(&space, &id);
-    return status;
+    return status ? status : em_reader_read(id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, *lp);
 }
 
 /* Leaves out draws that were not written. The file of a run that has not ended has space for later
@@ -105,14 +103,13 @@ static em_status is_axis(const em_reader *reader, hid_t id, unsigned axis, const
                          bool *same)
 {
     char path[1024] = "";
-    hid_t scale;
+    EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
     em_status status = em_scale_of(&reader->file, id, axis, &scale);
 
     if (scale >= 0)
         H5Iget_name(scale, path, sizeof path);
     const char *last = strrchr(path, '/');
     *same = strcmp(last ? last + 1 : path, name) == 0;
-    em_h5_close(&scale);
     return status;
 }
 
@@ -166,12 +163,11 @@ static em_status take_draws(em_reader *reader, const hsize_t extent[2], const ch
 /* Copies the extent of a dataset to the reader, after checking that the file can hold that much. */
 static em_status take_extent(em_reader *reader, em_reader_entry *d)
 {
-    hid_t space = H5Dget_space(d->id);
+    EM_SCOPED_ID hid_t space = H5Dget_space(d->id);
     hsize_t extent[H5S_MAX_RANK];
     const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
     em_status status = take_axes(reader, rank - 2, extent + 2, &d->variable);
 
-    em_h5_close(&space);
     status = status ? status : take_draws(reader, extent, d->variable.name);
     return status ? status
                   : em_foreign_claim(&reader->file, d->id,
@@ -185,10 +181,9 @@ static em_status take_extent(em_reader *reader, em_reader_entry *d)
 static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, bool *wanted)
 {
     bool chain = false, draw = false, swapped[2] = {false, false};
-    hid_t space = H5Dget_space(id);
+    EM_SCOPED_ID hid_t space = H5Dget_space(id);
     const int rank = H5Sget_simple_extent_ndims(space);
 
-    em_h5_close(&space);
     *wanted = false;
     if (rank < 2 || H5DSis_scale(id) > 0 || !em_foreign_is_number(id))
         return EM_OK;
@@ -376,12 +371,10 @@ bool em_reader_real(em_reader *reader, const char *name, double *value)
 bool em_reader_has(em_reader *reader, const char *group, const char *name)
 {
     char path[512];
-    hid_t object = H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t object = H5I_INVALID_HID;
 
     snprintf(path, sizeof path, "%s/%s", group, name);
-    const bool has = em_foreign_object(&reader->file, path, &object) == EM_OK && object >= 0;
-    em_h5_close(&object);
-    return has;
+    return em_foreign_object(&reader->file, path, &object) == EM_OK && object >= 0;
 }
 
 /* Reads a dataset of numbers of an open file. */

@@ -46,12 +46,10 @@ static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsi
 {
     if (n == 0)
         return EM_OK;
-    hid_t space = H5Dget_space(id);
-    hid_t memory = H5Screate_simple(H5Sget_simple_extent_ndims(space), count, NULL);
+    EM_SCOPED_ID hid_t space = H5Dget_space(id);
+    EM_SCOPED_ID hid_t memory = H5Screate_simple(H5Sget_simple_extent_ndims(space), count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    const em_status status = em_reader_read(id, type, memory, space, out);
-    em_h5_close_all(&space, &memory);
-    return status;
+    return em_reader_read(id, type, memory, space, out);
 }
 
 /* A range of chains and draws of one file. */
@@ -82,11 +80,8 @@ int64_t em_reader_n_chain(const em_reader *reader)
 
 static bool has_filters(hid_t id)
 {
-    hid_t list = H5Dget_create_plist(id);
-    const bool some = H5Pget_nfilters(list) > 0;
-
-    em_h5_close(&list);
-    return some;
+    EM_SCOPED_ID hid_t list = H5Dget_create_plist(id);
+    return H5Pget_nfilters(list) > 0;
 }
 
 /* The first block of a variable, of which n elements are read. Its rows stay in the cache. All

@@ -69,15 +69,14 @@ static em_status file_failure(const char *path, const char *what)
 
 static em_status open_file(em_writer *writer)
 {
-    hid_t creation = em_group_creation_list(H5P_FILE_CREATE);
-    hid_t access = em_h5_parallel_access(em_grid_world(writer->grid));
+    EM_SCOPED_ID hid_t creation = em_group_creation_list(H5P_FILE_CREATE);
+    EM_SCOPED_ID hid_t access = em_h5_parallel_access(em_grid_world(writer->grid));
     em_status status = EM_OK;
 
     set_format(access);
     writer->file = H5Fcreate(writer->path, H5F_ACC_TRUNC, creation, access);
     if (writer->file < 0)
         status = file_failure(writer->path, "create the output");
-    em_h5_close_all(&creation, &access);
     return em_agree(status ? status : em_h5_reserve_start(writer->path));
 }
 
@@ -234,7 +233,7 @@ em_status em_writer_flush(em_writer *writer)
 /* Completes the file on one rank alone: truncates the draws and sets the attribute. Local. */
 static em_status mark_complete(const em_writer *writer)
 {
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    EM_SCOPED_ID hid_t access = H5Pcreate(H5P_FILE_ACCESS);
 
     set_format(access);
     hid_t file = H5Fopen(writer->path, H5F_ACC_RDWR, access);
@@ -246,7 +245,6 @@ static em_status mark_complete(const em_writer *writer)
     status = status ? status : em_attribute_write_int(file, "complete", 1);
     if (em_h5_close(&file) < 0 && !status)
         status = file_failure(writer->path, "close");
-    em_h5_close(&access);
     return status;
 }
 

@@ -10,12 +10,11 @@ bool em_anndata_extent(hid_t group, int64_t extent[2])
 {
     if (H5Aexists(group, "shape") <= 0)
         return false;
-    hid_t id = H5Aopen(group, "shape", H5P_DEFAULT);
-    hid_t type = H5Aget_type(id);
-    hid_t space = H5Aget_space(id);
+    EM_SCOPED_ID hid_t id = H5Aopen(group, "shape", H5P_DEFAULT);
+    EM_SCOPED_ID hid_t type = H5Aget_type(id);
+    EM_SCOPED_ID hid_t space = H5Aget_space(id);
     const bool is = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 2 &&
                     H5Aread(id, H5T_NATIVE_INT64, extent) >= 0;
-    em_h5_close_all(&space, &type, &id);
     return is && extent[0] >= 0 && extent[1] >= 0 && extent[1] <= INT32_MAX;
 }
 
@@ -33,7 +32,7 @@ em_status em_anndata_index(const em_foreign *file, const char *place, bool rows,
     const bool raw = strncmp(place + strspn(place, "/"), "raw/", 4) == 0;
     const char *axis = rows ? "obs" : raw ? "raw/var" : "var";
     char name[LONGEST_INDEX];
-    hid_t group, index = H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t group = H5I_INVALID_HID, index = H5I_INVALID_HID;
     em_status status = em_foreign_object(file, axis, &group);
 
     *length = -1;
@@ -48,6 +47,5 @@ em_status em_anndata_index(const em_foreign *file, const char *place, bool rows,
         status = em_foreign_member(file, group, name, &index);
     if (!status && H5Iget_type(index) == H5I_DATASET)
         *length = (int64_t)em_foreign_count(index);
-    em_h5_close_all(&index, &group);
     return status;
 }

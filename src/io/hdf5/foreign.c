@@ -45,14 +45,13 @@ em_status em_foreign_open(const char *path, em_foreign *file)
     status = status ? status : em_file_check(path);
     if (status)
         return status;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    EM_SCOPED_ID hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false,
                         true); /* the lock of a reader could make a writer of the file fail */
     em_h5_crash_handler_begin(path);
     file->file = H5Fopen(path, H5F_ACC_RDONLY, access);
     em_h5_crash_handler_end();
     const int code = em_h5_message(reason, sizeof reason); /* the next call of HDF5 clears it */
-    em_h5_close(&access);
     if (file->file >= 0)
         return measure(path, &file->bytes);
     return em_fail(leads_nowhere(code) ? EM_EDATA : EM_EIO, "%s: expected an HDF5 file: %s", path,
@@ -111,11 +110,10 @@ static const char *objection(const em_foreign *file, hid_t list, hid_t type)
 
 em_status em_foreign_check(const em_foreign *file, hid_t dataset)
 {
-    hid_t list = H5Dget_create_plist(dataset), type = H5Dget_type(dataset);
+    EM_SCOPED_ID hid_t list = H5Dget_create_plist(dataset), type = H5Dget_type(dataset);
     const char *found = list < 0 || type < 0 ? "is damaged" : objection(file, list, type);
     char name[LONGEST_NAME] = "";
 
-    em_h5_close_all(&list, &type);
     if (!found)
         return EM_OK;
     H5Iget_name(dataset, name, sizeof name);
@@ -124,11 +122,11 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset)
 
 static H5T_class_t class_of_number(hid_t object)
 {
-    hid_t type = H5Iget_type(object) == H5I_DATASET ? H5Dget_type(object) : H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t type =
+        H5Iget_type(object) == H5I_DATASET ? H5Dget_type(object) : H5I_INVALID_HID;
     const H5T_class_t class = H5Tget_class(type);
     const bool small = H5Tget_size(type) <= WIDEST_NUMBER;
 
-    em_h5_close(&type);
     return small ? class : H5T_NO_CLASS;
 }
 
@@ -204,7 +202,7 @@ typedef struct link_walk {
 static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, void *data)
 {
     link_walk *w = data;
-    hid_t id;
+    EM_SCOPED_ID hid_t id = H5I_INVALID_HID;
 
     (void)info;
     if (w->n_left-- == 0)
@@ -212,18 +210,16 @@ static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, v
     w->status = em_foreign_member(w->file, group, name, &id);
     if (!w->status && id >= 0 && H5Iget_type(id) == w->type)
         w->status = w->take(w->context, name, &id);
-    em_h5_close(&id);
     return w->status ? 1 : 0;
 }
 
 static H5_index_t order_of(hid_t group)
 {
-    hid_t list =
+    EM_SCOPED_ID hid_t list =
         H5Iget_type(group) == H5I_FILE ? H5Fget_create_plist(group) : H5Gget_create_plist(group);
     unsigned order = 0;
 
     H5Pget_link_creation_order(list, &order);
-    em_h5_close(&list);
     return order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
@@ -248,14 +244,13 @@ em_status em_foreign_each(const em_foreign *file, hid_t group, H5I_type_t type, 
 
 double em_foreign_count(hid_t dataset)
 {
-    hid_t space = H5Dget_space(dataset);
+    EM_SCOPED_ID hid_t space = H5Dget_space(dataset);
     hsize_t extent[H5S_MAX_RANK];
     const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
     double product = H5Sget_simple_extent_type(space) == H5S_NULL ? 0 : 1;
 
     for (int i = 0; i < rank; i++)
         product *= (double)extent[i];
-    em_h5_close(&space);
     return product;
 }
 

@@ -280,40 +280,39 @@ void em_h5_close_each(hid_t *const *id, size_t n)
 hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t *type)
 {
     hid_t id = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID;
-    hid_t space = id >= 0 ? H5Aget_space(id) : H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t space = id >= 0 ? H5Aget_space(id) : H5I_INVALID_HID;
 
     *type = id >= 0 ? H5Aget_type(id) : H5I_INVALID_HID;
     if (id >= 0 && (H5Tget_class(*type) != class || H5Sget_simple_extent_npoints(space) != 1))
         em_h5_close(&id);
-    em_h5_close(&space);
     return id;
 }
 
 int64_t em_attribute_read_int(hid_t object, const char *name, int64_t otherwise)
 {
-    hid_t type, id = em_attribute_open(object, name, H5T_INTEGER, &type);
+    EM_SCOPED_ID hid_t type = H5I_INVALID_HID,
+                       id = em_attribute_open(object, name, H5T_INTEGER, &type);
     int64_t value = otherwise;
 
     if (id >= 0 && H5Aread(id, H5T_NATIVE_INT64, &value) < 0)
         value = otherwise;
-    em_h5_close_all(&id, &type);
     return value;
 }
 
 bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text)
 {
-    hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
+    EM_SCOPED_ID hid_t type = H5I_INVALID_HID,
+                       id = em_attribute_open(object, name, H5T_STRING, &type);
     bool found = id >= 0 && H5Tis_variable_str(type) == 0 && H5Tget_size(type) < bytes;
 
     memset(text, 0, bytes);
-    found = found && H5Aread(id, type, text) >= 0;
-    em_h5_close_all(&type, &id);
-    return found;
+    return found && H5Aread(id, type, text) >= 0;
 }
 
 bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, char *text)
 {
-    hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
+    EM_SCOPED_ID hid_t type = H5I_INVALID_HID,
+                       id = em_attribute_open(object, name, H5T_STRING, &type);
     char *variable = NULL, path[1024] = "";
     bool found = id >= 0 && H5Tis_variable_str(type) > 0;
 
@@ -330,14 +329,13 @@ bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, ch
             memcpy(text, variable, strlen(variable));
     }
     H5free_memory(variable);
-    em_h5_close_all(&id, &type);
     return found;
 }
 
 em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
                              const void *value)
 {
-    hid_t attribute = H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t attribute = H5I_INVALID_HID;
     const htri_t exists = H5Aexists(object, name);
     em_status status = em_h5_check(exists, object, "cannot look for attribute '%s'", name);
 
@@ -351,42 +349,33 @@ em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t s
     if (!status)
         status = em_h5_check(H5Awrite(attribute, type, value), object,
                              "cannot write attribute '%s'", name);
-    status = status ? status : em_h5_fault("hdf5-attribute", object);
-    em_h5_close(&attribute);
-    return status;
+    return status ? status : em_h5_fault("hdf5-attribute", object);
 }
 
 static em_status write_scalar(hid_t object, const char *name, hid_t type, const void *value)
 {
-    hid_t scalar = H5Screate(H5S_SCALAR);
-    em_status status = em_attribute_write(object, name, type, scalar, value);
-
-    em_h5_close(&scalar);
-    return status;
+    EM_SCOPED_ID hid_t scalar = H5Screate(H5S_SCALAR);
+    return em_attribute_write(object, name, type, scalar, value);
 }
 
 em_status em_attribute_write_text(hid_t object, const char *name, const char *text)
 {
-    hid_t type = H5Tcopy(H5T_C_S1);
+    EM_SCOPED_ID hid_t type = H5Tcopy(H5T_C_S1);
 
     H5Tset_size(type, strlen(text) + 1);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    const em_status status = write_scalar(object, name, type, text);
-    em_h5_close(&type);
-    return status;
+    return write_scalar(object, name, type, text);
 }
 
 em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t size,
                                    const char *words)
 {
     const hsize_t extent = (hsize_t)n;
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &extent, NULL);
+    EM_SCOPED_ID hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &extent, NULL);
 
     H5Tset_size(type, size);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    const em_status status = em_attribute_write(object, name, type, space, words);
-    em_h5_close_all(&space, &type);
-    return status;
+    return em_attribute_write(object, name, type, space, words);
 }
 
 em_status em_attribute_write_int(hid_t object, const char *name, int64_t value)

@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/status.h"
 
 #include <hdf5.h>
@@ -60,6 +61,9 @@ hid_t em_h5_collective_transfer(void);
 /* Closes a handle of any kind and sets it to H5I_INVALID_HID; does nothing to an invalid one.
  * Returns what HDF5 returned. Local, Collective for datasets, groups and files of a writer. */
 herr_t em_h5_close(hid_t *id);
+
+/* Begins the declaration of local handles, which are closed where their scope ends. */
+#define EM_SCOPED_ID EM_SCOPED_BY(em_h5_close)
 
 /* Closes each of the handles in the same way: em_h5_close_all(&a, &b). */
 #define em_h5_close_all(...)                                                                       \

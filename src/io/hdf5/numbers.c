@@ -51,7 +51,7 @@ bool em_numbers_is_hdf5(const char *path)
  * lacks are 1. */
 static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t shape[2])
 {
-    hid_t space = H5Dget_space(dataset);
+    EM_SCOPED_ID hid_t space = H5Dget_space(dataset);
     const int rank = H5Sget_simple_extent_ndims(space);
     const bool numbers = em_foreign_is_number(dataset);
     em_status status = EM_OK;
@@ -62,7 +62,6 @@ static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t 
                          numbers ? "numbers" : "no numbers", rank, most_axes);
     else
         H5Sget_simple_extent_dims(space, shape, NULL);
-    em_h5_close(&space);
     if (!status && shape[1] > 0 && shape[0] > most_numbers / shape[1])
         status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers, expected at most %llu", n->path,
                          (unsigned long long)shape[0], (unsigned long long)shape[1],
@@ -111,7 +110,7 @@ static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
     *length = -1;
     if (status || n->name < 0)
         return status;
-    hid_t space = H5Dget_space(n->name), type = H5Dget_type(n->name);
+    EM_SCOPED_ID hid_t space = H5Dget_space(n->name), type = H5Dget_type(n->name);
     const size_t width = H5Tget_size(type);
     if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 ||
         width > EM_WIDEST_NAME || H5Sget_simple_extent_ndims(space) != 1)
@@ -119,7 +118,6 @@ static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
     else
         H5Sget_simple_extent_dims(space, &extent, NULL);
     status = status ? status : em_foreign_claim_text(&n->file, (double)extent * (double)width);
-    em_h5_close_all(&space, &type);
     *length = (int64_t)extent;
     return status;
 }
@@ -338,7 +336,7 @@ em_status em_numbers_names(const em_numbers *n, char ***name)
     *name = NULL;
     if (n->name < 0)
         return EM_OK;
-    hid_t type = H5Dget_type(n->name);
+    EM_SCOPED_ID hid_t type = H5Dget_type(n->name);
     const size_t width = H5Tget_size(type);
     em_status status = em_allocate(n->form.n_column, width, &text);
     status = status ? status : em_allocate(n->form.n_column, sizeof **name, name);
@@ -351,7 +349,6 @@ em_status em_numbers_names(const em_numbers *n, char ***name)
     }
     if (status)
         em_release_texts(n->form.n_column, name);
-    em_h5_close(&type);
     em_release(&text);
     return status;
 }
@@ -371,16 +368,14 @@ static void select_rows(hid_t dataset, int64_t first, int64_t count, hid_t *spac
 em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t first, int64_t count,
                           void *out)
 {
-    hid_t space, memory;
+    EM_SCOPED_ID hid_t space = H5I_INVALID_HID, memory = H5I_INVALID_HID;
 
     if (count == 0)
         return EM_OK;
     select_rows(n->part[part], first, count, &space, &memory);
-    const em_status status =
-        em_h5_check_read(H5Dread(n->part[part], memory_type(part), memory, space, H5P_DEFAULT, out),
-                         n->part[part], "unreadable content");
-    em_h5_close_all(&space, &memory);
-    return status;
+    return em_h5_check_read(
+        H5Dread(n->part[part], memory_type(part), memory, space, H5P_DEFAULT, out), n->part[part],
+        "unreadable content");
 }
 
 void em_numbers_ahead(const em_numbers *n, em_numbers_part part, int64_t first, int64_t count)
@@ -389,9 +384,8 @@ void em_numbers_ahead(const em_numbers *n, em_numbers_part part, int64_t first, 
 
     if (n->descriptor < 0 || offset == HADDR_UNDEF || count <= 0)
         return;
-    hid_t type = H5Dget_type(n->part[part]);
+    EM_SCOPED_ID hid_t type = H5Dget_type(n->part[part]);
     const int64_t size = (int64_t)H5Tget_size(type);
-    em_h5_close(&type);
     posix_fadvise(n->descriptor, (off_t)offset + first * size, count * size, POSIX_FADV_WILLNEED);
 }
 
@@ -426,13 +420,12 @@ static em_status create_part(hid_t group, const char *name, hid_t type, int rank
     status = status ? status : em_h5_reserve(group, rows * (int64_t)H5Tget_size(type));
     if (status)
         return status;
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-    hid_t space = H5Screate_simple(rank, extent, NULL);
+    EM_SCOPED_ID hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    EM_SCOPED_ID hid_t space = H5Screate_simple(rank, extent, NULL);
     H5Pset_obj_track_times(list, false);
     H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
     *out = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    em_h5_close_all(&list, &space);
     return em_h5_check(*out, group, "cannot create '%s'", name);
 }
 
@@ -462,7 +455,7 @@ static em_status create_parts(const em_numbers_form *form, em_numbers_writer *w)
 static em_status write_texts(hid_t group, const char *as, int64_t n, char *const *text)
 {
     const hsize_t extent = (hsize_t)n;
-    hid_t type = H5Tcopy(H5T_C_S1), dataset = H5I_INVALID_HID;
+    EM_SCOPED_ID hid_t type = H5Tcopy(H5T_C_S1), dataset = H5I_INVALID_HID;
     size_t width = 1;
     EM_SCOPED char *all = NULL;
     em_status status = EM_OK;
@@ -479,11 +472,9 @@ static em_status write_texts(hid_t group, const char *as, int64_t n, char *const
     H5Tset_strpad(type, H5T_STR_NULLPAD);
     H5Tset_cset(type, H5T_CSET_UTF8);
     status = status ? status : create_part(group, as, type, 1, &extent, &dataset);
-    if (!status)
-        status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all), dataset,
-                             "cannot write '%s'", as);
-    em_h5_close_all(&dataset, &type);
-    return status;
+    return status ? status
+                  : em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all),
+                                dataset, "cannot write '%s'", as);
 }
 
 em_status em_numbers_write_texts(em_numbers_writer *w, const char *as, int64_t n, char *const *text)
@@ -516,11 +507,10 @@ static em_status create_file(const char *path, hid_t *file)
     if (status)
         return status;
     em_h5_quiet();
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    EM_SCOPED_ID hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_sieve_buf_size(access, 0);
     *file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     em_h5_message(reason, sizeof reason);
-    em_h5_close(&access);
     return *file < 0 ? em_fail(EM_EIO, "%s: cannot be created: %s", path, reason)
                      : em_h5_reserve_start(path);
 }
@@ -553,7 +543,7 @@ em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t f
                            const void *value)
 {
     const hid_t type = part == EM_NUMBERS_COLUMN ? H5T_NATIVE_INT32 : memory_type(part);
-    hid_t space, memory;
+    EM_SCOPED_ID hid_t space = H5I_INVALID_HID, memory = H5I_INVALID_HID;
 
     if (count == 0)
         return EM_OK;
@@ -561,7 +551,6 @@ em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t f
     const em_status status =
         em_h5_check(H5Dwrite(w->part[part], type, memory, space, H5P_DEFAULT, value), w->part[part],
                     "cannot write");
-    em_h5_close_all(&space, &memory);
     return status ? status : em_h5_fault("hdf5-write", w->part[part]);
 }
 
