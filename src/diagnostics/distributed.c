@@ -62,7 +62,7 @@ static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorte
 static em_status tell(const em_subcommunicator *comm, pile *p)
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm);
-    int64_t *sent = NULL; /* [from][to] */
+    EM_SCOPED int64_t *sent = NULL; /* [from][to] */
     em_status status = em_share_agree(comm, em_allocate(size * size, sizeof *sent, &sent));
 
     for (int64_t i = 0; !status && i < size; i++)
@@ -77,7 +77,6 @@ static em_status tell(const em_subcommunicator *comm, pile *p)
             p->among.before += to < member ? sent[from * size + to] : 0;
         }
     }
-    em_release(&sent);
     return status;
 }
 
@@ -134,7 +133,7 @@ em_status em_share_quantiles(const em_subcommunicator *comm, int64_t n, const em
 em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted,
                                  const int64_t *place, double *z)
 {
-    double *score = NULL, *found = NULL;
+    EM_SCOPED double *score = NULL, *found = NULL;
     pile p = {0};
     em_status status = make_pile(comm, n, sorted, &p);
 
@@ -150,7 +149,6 @@ em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, cons
         for (int64_t i = 0; i < n; i++)
             z[place[sorted[i].index]] = p.sent[i];
     }
-    em_release_all(&score, &found);
     release_pile(&p);
     return status;
 }

@@ -57,8 +57,8 @@ static void number_visits(em_visits *v, int64_t c, const double *visit, numbered
 em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit, em_visits **out)
 {
     em_visits *v;
-    numbered *order = NULL;
-    int64_t *group = NULL;
+    EM_SCOPED numbered *order = NULL;
+    EM_SCOPED int64_t *group = NULL;
     em_status status = em_allocate(1, sizeof *v, out);
 
     if (status)
@@ -71,7 +71,6 @@ em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit,
                              EM_ARRAY(order, n_draw), EM_ARRAY(group, n_draw));
     for (int64_t c = 0; !status && c < n_chain; c++)
         number_visits(v, c, visit + c * n_draw, order, group);
-    em_release_all(&order, &group);
     if (status)
         em_visits_destroy(out);
     return status;

@@ -6,8 +6,6 @@
 
 #include "mass/mass.h"
 
-#include <stdbool.h>
-
 /* The number of doubles in the moments of a vector: the sum [dim], then the sum of squares [dim]
  * (diag) or the lower triangle of the sum of products [dim (dim + 1) / 2] (dense). */
 int64_t em_moments_size(em_structure structure, int64_t dim);

@@ -94,7 +94,7 @@ static void gather(size_t size, const void *mine, const int64_t *first, char *al
 
 em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *total, void *all)
 {
-    int64_t *own = NULL;
+    EM_SCOPED int64_t *own = NULL;
     char *gathered = NULL;
     em_status status = em_allocate(em_world_size() + 1, sizeof *own, &own);
 
@@ -106,7 +106,6 @@ em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *tot
     }
     if (!status)
         gather(size, mine, own, gathered);
-    em_release(&own);
     if (!status)
         memcpy(all, &gathered, sizeof gathered);
     return status;

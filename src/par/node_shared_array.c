@@ -22,7 +22,7 @@ struct em_node_array {
 
 em_status em_node_array_create(int64_t key, em_node_array **out)
 {
-    int64_t *all = NULL;
+    EM_SCOPED int64_t *all = NULL;
     int size = 1, rank = 0;
     em_status status = em_allocate(1, sizeof **out, out);
 
@@ -41,7 +41,6 @@ em_status em_node_array_create(int64_t key, em_node_array **out)
         if (i == rank || all[i] == key)
             (*out)->member[(*out)->n++] = i;
     }
-    em_release(&all);
     if (status)
         em_node_array_destroy(out);
     return status;

@@ -190,7 +190,7 @@ em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map,
 /* Chooses among the map that a search finds, the present one, and the identity. Local. */
 static em_status choose(em_tempering *t, const em_samples *draws, const em_normal_prior *prior)
 {
-    em_noncentring found;
+    EM_SCOPED_BY(em_noncentring_release) em_noncentring found = {0};
     int64_t n_child = 0;
     bool fine = false, separates = false;
     em_status status = em_noncentring_create(t->dim, &found);
@@ -206,14 +206,13 @@ static em_status choose(em_tempering *t, const em_samples *draws, const em_norma
     }
     for (int64_t i = 0; !status && !fine && i < t->dim; i++)
         t->found_map[i] = (em_noncentring_row){.level = 0};
-    em_noncentring_release(&found);
     return status;
 }
 
 em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *grows)
 {
     const int64_t was = t->map.n_child;
-    em_normal_prior *prior = NULL;
+    EM_SCOPED em_normal_prior *prior = NULL;
     int64_t n_child = 0;
     em_status status = em_agree(em_allocate_all(EM_ARRAY(prior, t->dim)));
 
@@ -221,7 +220,6 @@ em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *gr
                     : em_prove_priors_together(t->of_parameters, t->copies, t->dim, draws, prior);
     if (!status)
         status = em_agree(em_world_rank() == 0 ? choose(t, draws, prior) : EM_OK);
-    em_release(&prior);
     if (status)
         return status;
     em_broadcast(t->found_map, (size_t)t->dim * sizeof *t->found_map);

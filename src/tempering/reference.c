@@ -291,7 +291,7 @@ em_status em_reference_prior(em_model *model, uint64_t seed, const em_noncentrin
 {
     enum { DRAWS = 256 };
     normal_law *law;
-    double *theta = NULL;
+    EM_SCOPED double *theta = NULL;
     em_status status = create(EM_MASS_DIAG, model->dim, &law);
 
     status = status ? status : em_allocate(em_stride(model->dim), sizeof *theta, &theta);
@@ -307,7 +307,6 @@ em_status em_reference_prior(em_model *model, uint64_t seed, const em_noncentrin
     }
     for (int64_t i = 0; !status && i < model->dim; i++)
         law->lower[i] = fmax(sqrt(law->lower[i] / (DRAWS - 1)), 1e-12);
-    em_release(&theta);
     status = complete(status, law, out);
     if (!status) {
         law->model = model;

@@ -208,7 +208,7 @@ em_status em_tempering_start(em_tempering *t, em_block *block, const em_block *c
 /* Takes over the map of the chains. *fits: the ladders can have it, and it separates no modes. */
 static em_status take_map(em_tempering *t, const em_noncentring_row *row, bool *fits)
 {
-    em_noncentring map;
+    EM_SCOPED_BY(em_noncentring_release) em_noncentring map = {0};
     bool separates = false;
     em_status status = EM_OK;
 
@@ -219,7 +219,6 @@ static em_status take_map(em_tempering *t, const em_noncentring_row *row, bool *
     status = status ? status : em_noncentring_set(&map, row);
     status = status ? status : em_coordinates_judge(t, &map, &separates);
     *fits = !separates;
-    em_noncentring_release(&map);
     if (status || separates)
         return status;
     status = em_noncentring_set(&t->map, row);
@@ -450,7 +449,7 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
 /* Visits the learned reference of leg B. Its form is that of the round in which it was learned. */
 static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
 {
-    double *number = NULL;
+    EM_SCOPED double *number = NULL;
     em_reference *read = NULL;
 
     if (t->n_leg == 1)
@@ -470,7 +469,6 @@ static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
         status = status ? status : em_reference_compose(t, read);
         status = em_agree(status);
     }
-    em_release(&number);
     return status > 0 ? em_fail(EM_EDATA, "a checkpoint has a reference without a density")
                       : status;
 }
@@ -495,7 +493,7 @@ static em_status visit_map(em_tempering *t, const em_visitor *visitor)
 
 em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
 {
-    fixed *x = NULL;
+    EM_SCOPED fixed *x = NULL;
     em_status status = em_agree(em_allocate(1, sizeof *x, &x));
 
     if (!status)
@@ -505,7 +503,6 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
                                  (double *)x);
     if (!status && visitor->restores)
         status = restore_fixed(t, x);
-    em_release(&x);
     status = status ? status : visit_map(t, visitor);
     status = status ? status : visit_steps(t, visitor);
     if (!status)

@@ -25,7 +25,6 @@
 #include "topics/lda_tokens.h"
 #include "topics/topic_model.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

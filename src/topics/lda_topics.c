@@ -291,8 +291,8 @@ static void take_means(const em_lda_learned *learned, const int64_t *sum, const 
 em_status em_lda_pool_priors(const em_lda_learned *learned, double *theta)
 {
     const int64_t n = learned->n_topic;
-    topic *sorted = NULL; /* [n_chain][n] */
-    int64_t *sum = NULL;
+    EM_SCOPED topic *sorted = NULL; /* [n_chain][n] */
+    EM_SCOPED int64_t *sum = NULL;
     em_status status = em_agree_first(
         em_allocate_all(EM_ARRAY(sorted, learned->n_chain * n), EM_ARRAY(sum, n + 2)), 0);
 
@@ -305,6 +305,5 @@ em_status em_lda_pool_priors(const em_lda_learned *learned, double *theta)
         em_world_sum(n + 2, sum);
     for (int64_t c = 0; !status && c < learned->n_chain; c++)
         take_means(learned, sum, sorted + c * n, theta + c * learned->stride);
-    em_release_all(&sorted, &sum);
     return status;
 }

@@ -139,22 +139,20 @@ static em_status test_member(const em_scale_test *t, int64_t k, const double *sd
                              em_normal_prior *prior)
 {
     em_scale_test own = *t;
-    em_without_prior without;
+    EM_SCOPED_BY(em_without_prior_release) em_without_prior without = {0};
     em_status status =
         em_without_prior_create(t->dim, t->samples, t->gradients, k, &prior[k], &without);
 
     own.samples = &without.samples;
     own.gradients = &without.gradients;
     status = status ? status : em_scale_test_pairs(&own, 1, &k, sd, passes);
-    status = status ? status : test_scale(&own, k, passes[k], prior);
-    em_without_prior_release(&without);
-    return status;
+    return status ? status : test_scale(&own, k, passes[k], prior);
 }
 
 em_status em_prove_priors(int64_t dim, const em_samples *samples,
                           const em_gradient_function *gradient, em_normal_prior *prior)
 {
-    em_scale_test test = {0};
+    EM_SCOPED_BY(em_scale_test_release) em_scale_test test = {0};
     int64_t scale[MOST_SCALES], first[MOST_SCALES];
     EM_SCOPED bool *is_known = NULL, *passes = NULL;
     EM_SCOPED double *sd = NULL, *correlation = NULL;
@@ -176,6 +174,5 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
     for (int q = 0; !status && q < n; q++)
         status = is_member(&prior[scale[q]]) ? test_member(&test, scale[q], sd, passes, prior)
                                              : test_scale(&test, scale[q], passes[scale[q]], prior);
-    em_scale_test_release(&test);
     return status;
 }

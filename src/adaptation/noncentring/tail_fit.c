@@ -151,7 +151,7 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
                       em_noncentring_row *row)
 {
     const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
-    em_noncentring map = {0};
+    EM_SCOPED_BY(em_noncentring_release) em_noncentring map = {0};
     tail_draws of = {.n = n};
     double *panel = NULL;
     em_noncentring_row *found = NULL;
@@ -180,7 +180,6 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
     }
     if (!status && (is_known || most > least_of_first + by_chance_of_first / (double)n))
         add_rows(dim, found, row);
-    em_noncentring_release(&map);
     em_release_all(&panel, &found, &of.z, &of.by_z, &of.sorted);
     return status;
 }

@@ -49,7 +49,7 @@ static em_status search_from(const origin *at, int64_t dim, em_posterior *poster
                              const em_search_plan *plan, double *gradients, em_mode_search **other)
 {
     const int64_t n = em_grid_n_local_chain(at->grid);
-    em_block *points = NULL;
+    EM_SCOPED_BY(em_block_destroy) em_block *points = NULL;
     EM_SCOPED double *uncounted = NULL;
     em_status status = em_mode_search_create(at->grid, dim, plan, other);
 
@@ -57,18 +57,16 @@ static em_status search_from(const origin *at, int64_t dim, em_posterior *poster
     status = status ? status : em_allocate(n, sizeof *uncounted, &uncounted);
     status = status ? status : set_points(at, points);
     status = em_agree(status);
-    if (!status)
-        status = em_make_ascents(&(em_ascents){.search = *other,
-                                               .posterior = posterior,
-                                               .law = at->law,
-                                               .context = at->context,
-                                               .block = points,
-                                               .chains = at->block,
-                                               .scale = at->scale,
-                                               .most = at->scale ? MOST_FROM_SCALES : 0,
-                                               .gradients = gradients ? gradients : uncounted});
-    em_block_destroy(&points);
-    return status;
+    return status ? status
+                  : em_make_ascents(&(em_ascents){.search = *other,
+                                                  .posterior = posterior,
+                                                  .law = at->law,
+                                                  .context = at->context,
+                                                  .block = points,
+                                                  .chains = at->block,
+                                                  .scale = at->scale,
+                                                  .most = at->scale ? MOST_FROM_SCALES : 0,
+                                                  .gradients = gradients ? gradients : uncounted});
 }
 
 em_status em_mode_search_shared(em_mode_search *search, em_posterior *posterior,

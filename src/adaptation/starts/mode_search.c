@@ -382,8 +382,8 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
 {
     const int64_t n_draw = search->n_mode > 0 || search->outer.exists ? search->n_local * n : 0;
     const int64_t first = em_grid_first_chain(search->grid);
-    em_mode_visits visits;
-    em_outer_mass outer = {.exists = false};
+    EM_SCOPED_BY(em_mode_visits_release) em_mode_visits visits = {0};
+    EM_SCOPED_BY(em_outer_mass_release) em_outer_mass outer = {.exists = false};
     EM_SCOPED double *gradient = NULL;
     em_status status = em_create_visits(search, &visits);
 
@@ -400,10 +400,7 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
             count(search, &visits, &outer, i / n, at, log_density);
     }
     status = em_agree(status);
-    status = status ? status : conclude(search, &visits, &outer, out);
-    em_mode_visits_release(&visits);
-    em_outer_mass_release(&outer);
-    return status;
+    return status ? status : conclude(search, &visits, &outer, out);
 }
 
 /* ---------------------------------------------------------------- checkpoints */

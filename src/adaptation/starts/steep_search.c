@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "par/message.h"
-#include "par/world.h"
 
 #include <math.h>
 #include <string.h>

@@ -121,17 +121,15 @@ static em_status check_value(void *to, int64_t i, bool shows, em_scan_stop *stop
 
 static em_status check_all(checking *c)
 {
-    em_config_scan scan;
+    EM_SCOPED_BY(em_config_scan_release) em_config_scan scan = {0};
     em_status status =
         em_agree(em_config_scan_read(c->path, c->text, c->n_override, c->override, &scan));
 
     if (status)
         return status;
     c->scan = &scan;
-    status = scan.option ? em_scan_all(&scan, check_value, c, true)
-                         : check_once(c, c->n_override, false);
-    em_config_scan_release(&scan);
-    return status;
+    return scan.option ? em_scan_all(&scan, check_value, c, true)
+                       : check_once(c, c->n_override, false);
 }
 
 em_status em_check_command(int argc, const char **argv)

@@ -70,7 +70,7 @@ static em_status read_options(const em_model_command *command, const written *w,
 em_status em_model_command_run(const em_model_command *command, int argc, const char **argv)
 {
     const bool many = command->most_files > 1;
-    em_config *config = NULL;
+    EM_SCOPED_BY(em_config_destroy) em_config *config = NULL;
     em_command_host host = {
         .context = &config, .prints = em_world_rank() == 0, .options = em_stored_model_options};
     written given;
@@ -87,7 +87,6 @@ em_status em_model_command_run(const em_model_command *command, int argc, const 
     host.n_file = line.n;
     host.file = line.argument;
     status = status ? status : command->run(&host, line.argument[0], options);
-    em_config_destroy(&config);
     if (options)
         em_field_release(command->fields, options);
     free(options);

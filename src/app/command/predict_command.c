@@ -2,7 +2,6 @@
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "data/table/table_options.h"
 #include "par/world.h"
 #include "run/loop/predict.h"

@@ -362,7 +362,7 @@ static em_status run_all(run_command *command, const char *config)
 em_status em_run_command(int argc, const char **argv)
 {
     run_command command = {0};
-    char *config = NULL;
+    EM_SCOPED char *config = NULL;
     em_status status = em_agree(parse_command(argc, argv, &command));
 
     if (!status)
@@ -371,7 +371,6 @@ em_status em_run_command(int argc, const char **argv)
     if (!status && command.remove_config && em_world_rank() == 0)
         unlink(command.config);
     status = status ? status : run_all(&command, config);
-    em_release(&config);
     release_command(&command);
     return status;
 }

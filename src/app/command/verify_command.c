@@ -130,11 +130,10 @@ static em_status run_and_compare(const verify_command *command, const em_config 
     em_report report;
     const em_engine_request order = {
         .mode = EM_RUN_OVERWRITE, .watchful = true, .same_kernels = command->same_kernels};
-    char *kernels = NULL;
+    EM_SCOPED char *kernels = NULL;
     em_status removed,
         status = em_processor_check_file(command->path, command->same_kernels, &kernels);
 
-    em_release(&kernels);
     if (status)
         return status;
     status = em_sample(config, &order, &report);

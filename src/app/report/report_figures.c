@@ -110,7 +110,7 @@ static em_status chain_of(const em_report_data *data, int64_t element, const dou
     const em_judge_columns *at = &data->summary.table.at;
     json_t *traces = json_array(), *ranks = json_array();
     int64_t n, chosen[MOST_LINES];
-    double *count = NULL;
+    EM_SCOPED double *count = NULL;
     em_status status = choose_chains(data, draws, &n, chosen);
 
     status = status ? status : count_ranks(data, draws, n_bin, &count);
@@ -119,7 +119,6 @@ static em_status chain_of(const em_report_data *data, int64_t element, const dou
                                            draws + chosen[i] * data->n_draw, step));
         em_json_add(&ranks, em_json_drawn(n_bin, count + chosen[i] * n_bin, 1));
     }
-    em_release(&count);
     *out = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "name", em_json_text(row->name),
                      "r_hat", em_json_real(row->value[at->r_hat]), "ess_bulk",
                      em_json_real(row->value[at->ess_bulk]), "ess_tail",
@@ -133,12 +132,11 @@ static em_status chains(const em_report_data *data, json_t **out)
     em_status status = em_json_made(*out);
 
     for (int64_t k = 0; !status && k < data->n_shown; k++) {
-        double *draws = NULL;
+        EM_SCOPED double *draws = NULL;
         json_t *chain = NULL;
         status = em_report_draws(data, data->shown[k], &draws);
         status = status ? status : chain_of(data, data->shown[k], draws, &chain);
         em_json_add(out, chain);
-        em_release(&draws);
     }
     return status ? status : em_json_made(*out);
 }
@@ -227,7 +225,7 @@ static em_status pairs(const em_report_data *data, json_t **out)
     double *draws[EM_REPORT_PAIRS] = {NULL};
     axis_range axis[EM_REPORT_PAIRS];
     int64_t outside[2] = {0};
-    em_diag *diag = NULL;
+    EM_SCOPED_BY(em_diag_destroy) em_diag *diag = NULL;
     em_status status = em_diag_create(&diag);
 
     for (int64_t k = 0; !status && k < data->n_pair; k++) {
@@ -243,7 +241,6 @@ static em_status pairs(const em_report_data *data, json_t **out)
             (json_int_t)outside[1], "variables", variables(data, draws, axis));
         status = em_json_made(*out);
     }
-    em_diag_destroy(&diag);
     for (int64_t k = 0; k < data->n_pair; k++)
         em_release(&draws[k]);
     return status;

@@ -119,10 +119,9 @@ static json_t *attributes(em_reader *reader)
     bool good = out;
 
     for (size_t i = 0; good && i < sizeof text / sizeof *text; i++) {
-        char *value = NULL;
+        EM_SCOPED char *value = NULL;
         em_reader_text(reader, text[i], &value);
         good = json_object_set_new(out, text[i], em_json_text(value)) == 0;
-        em_release(&value);
     }
     for (size_t i = 0; good && i < sizeof integer / sizeof *integer; i++) {
         int64_t value = 0;
@@ -366,17 +365,14 @@ static em_status report(const report_arguments *a)
 {
     static double percentile[] = {5, 25, 50, 75, 95};
     em_summary_options options = em_summary_defaults(1, a->file);
-    em_report_data data = {.path = a->file[0]};
+    EM_SCOPED_BY(em_report_release) em_report_data data = {.path = a->file[0]};
     EM_SCOPED char *output = NULL;
     em_status status = em_agree(em_world_rank() == 0 ? check_output(a, &output) : EM_OK);
 
     options.pattern = (const char *const *)a->pattern;
     options.percentile = (em_reals){5, percentile};
     status = status ? status : em_summary_read(&options, &data.summary);
-    if (!status)
-        status = em_agree(em_world_rank() == 0 ? make_report(a, &data, output) : EM_OK);
-    em_report_release(&data);
-    return status;
+    return status ? status : em_agree(em_world_rank() == 0 ? make_report(a, &data, output) : EM_OK);
 }
 
 em_status em_report_check(const char *output)

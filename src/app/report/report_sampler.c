@@ -111,7 +111,7 @@ em_status em_report_tempering(const em_report_data *data, json_t **out)
         return EM_OK;
     *out = json_object();
     for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {
-        double *value = NULL;
+        EM_SCOPED double *value = NULL;
         int64_t n = 0;
 
         if (!em_reader_has(data->summary.reader, "tempering", name[i]))
@@ -119,7 +119,6 @@ em_status em_report_tempering(const em_report_data *data, json_t **out)
         status = em_read_array(data->path, "tempering", name[i], &n, &value);
         if (!status && json_object_set_new(*out, name[i], em_json_reals(n, value)))
             status = em_json_made(NULL);
-        em_release(&value);
     }
     return status;
 }

@@ -255,9 +255,9 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
 /* This rank's share. */
 static em_status summarise_share(em_summary *s)
 {
-    em_elements *elements = NULL;
+    EM_SCOPED_BY(em_elements_destroy) em_elements *elements = NULL;
     EM_SCOPED_BY(em_diagnoses_destroy) em_diagnoses *own = NULL;
-    em_diag *diag = NULL;
+    EM_SCOPED_BY(em_diag_destroy) em_diag *diag = NULL;
     em_status status = em_diag_create(&diag);
 
     if (!status && !s->options->known)
@@ -276,8 +276,6 @@ static em_status summarise_share(em_summary *s)
             status =
                 summarise(s, &s->element[s->first + i], diag, draws, s->value + i * s->n_value);
     }
-    em_elements_destroy(&elements);
-    em_diag_destroy(&diag);
     return status;
 }
 
@@ -481,11 +479,8 @@ void em_summary_release(em_summary *s)
 
 em_status em_summary_print(const em_summary_options *options, FILE *out)
 {
-    em_summary s;
+    EM_SCOPED_BY(em_summary_release) em_summary s = {0};
     em_status status = em_summary_read(options, &s);
 
-    if (!status)
-        status = em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
-    em_summary_release(&s);
-    return status;
+    return status ? status : em_agree(em_world_rank() == 0 ? print(&s, out) : EM_OK);
 }

@@ -58,8 +58,8 @@ em_status em_loo_worth(em_reader *posterior, double *r_eff)
     const int64_t n_chain = em_reader_n_chain(posterior), n_draw = em_reader_n_draw(posterior);
     const double n_all = (double)(n_chain * n_draw);
     EM_SCOPED em_element *wanted = NULL;
-    em_elements *elements = NULL;
-    em_diag *diag = NULL;
+    EM_SCOPED_BY(em_elements_destroy) em_elements *elements = NULL;
+    EM_SCOPED_BY(em_diag_destroy) em_diag *diag = NULL;
     double sum = 0, count = 0;
     int64_t n = 0;
     em_status status = n_chain > 1 ? all_elements(posterior, &n, &wanted) : EM_OK;
@@ -83,8 +83,6 @@ em_status em_loo_worth(em_reader *posterior, double *r_eff)
     }
     if (count > 0)
         *r_eff = sum / count / n_all;
-    em_diag_destroy(&diag);
-    em_elements_destroy(&elements);
     return status;
 }
 
@@ -113,8 +111,8 @@ static void add_up(em_loo *loo)
 em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo *loo)
 {
     EM_SCOPED em_element *wanted = NULL;
-    em_elements *elements = NULL;
-    em_psis *psis = NULL;
+    EM_SCOPED_BY(em_elements_destroy) em_elements *elements = NULL;
+    EM_SCOPED_BY(em_psis_destroy) em_psis *psis = NULL;
 
     *loo = (em_loo){.variable = em_reader_variable_at(log_likelihood, i),
                     .n_draw = em_reader_n_chain(log_likelihood) * em_reader_n_draw(log_likelihood)};
@@ -139,8 +137,6 @@ em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo
     }
     if (!status)
         add_up(loo);
-    em_psis_destroy(&psis);
-    em_elements_destroy(&elements);
     return status;
 }
 

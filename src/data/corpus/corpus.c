@@ -73,7 +73,7 @@ static em_status read_through(em_corpus *corpus, const em_corpus_options *option
                               em_corpus_see *see, void *to)
 {
     document_pass r = {.see = see, .to = to, .most_documents = -1};
-    em_table *words = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *words = NULL;
     const em_status status = em_corpus_scan(options, n_word, take_rows, &r, &words);
 
     if (!status) {
@@ -87,7 +87,6 @@ static em_status read_through(em_corpus *corpus, const em_corpus_options *option
         words->name = NULL;
         corpus->hash = hash_of(&r, corpus->n_word, corpus->name);
     }
-    em_table_destroy(&words);
     em_release(&r.count);
     return status;
 }
@@ -98,12 +97,11 @@ static em_status reread(const em_corpus *corpus, em_corpus_see *see, void *to)
 {
     const em_corpus_options options = {.data = corpus->path, .format = corpus->format};
     document_pass r = {.see = see, .to = to, .most_documents = corpus->n_document};
-    em_table *words = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *words = NULL;
     em_status status = em_corpus_scan(&options, corpus->n_word, take_rows, &r, &words);
 
     if (!status && hash_of(&r, corpus->n_word, corpus->name) != corpus->hash)
         status = em_corpus_refuse_change(corpus->path);
-    em_table_destroy(&words);
     em_release(&r.count);
     return status;
 }

@@ -15,7 +15,7 @@ static em_status take_formula(const em_table_options *options, const em_table *t
                               em_coding *coding)
 {
     const em_formula_columns columns = {.n = table->n_column, .name = table->name, .fitted = true};
-    em_formula formula;
+    EM_SCOPED_BY(em_formula_release) em_formula formula = {0};
     em_status status = em_formula_parse(options->formula, &columns, &formula);
 
     coding->intercept &= formula.intercept;
@@ -26,7 +26,6 @@ static em_status take_formula(const em_table_options *options, const em_table *t
     formula.term = NULL;
     formula.derived = NULL;
     formula.n_derived = 0;
-    em_formula_release(&formula);
     return status;
 }
 

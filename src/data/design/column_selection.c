@@ -60,7 +60,7 @@ static em_status find(const em_table *table, const char *what, const char *name,
 static em_status check_names_differ(const em_table_options *options, const em_table *table,
                                     const em_use *use)
 {
-    const char **used = NULL;
+    EM_SCOPED const char **used = NULL;
     int64_t twin = -1;
 
     if (!table->is_named)
@@ -69,7 +69,6 @@ static em_status check_names_differ(const em_table_options *options, const em_ta
     for (int64_t j = 0; !status && j < table->n_column; j++)
         used[j] = use && use[j] == EM_USE_NOT ? NULL : table->name[j];
     status = status ? status : em_text_find_twin(table->n_column, used, &twin);
-    em_release(&used);
     if (status || twin < 0)
         return status;
     char advice[64] = "";
@@ -456,14 +455,13 @@ static em_status copy_names(const em_choice *choice, const em_table *from, int64
 em_status em_choice_apply(const em_choice *choice, em_table **table)
 {
     em_table *from = *table, *to = NULL;
-    int64_t *place = NULL;
+    EM_SCOPED int64_t *place = NULL;
     em_status status = em_table_create(from->path, &to);
 
     status = status ? status : em_allocate(from->n_column, sizeof *place, &place);
     status = status ? status : copy_names(choice, from, place, to);
     status = status ? status : copy_rows(choice, place, from, to);
     status = status ? status : em_choice_mark(choice, to);
-    em_release(&place);
     status =
         em_agree_first(status, status && to ? em_table_row(from, to->n_row + to->n_dropped) : 0);
     if (!status) {

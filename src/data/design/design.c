@@ -39,7 +39,7 @@ static bool can_be_scaled(const em_moments *moments, int64_t j)
 
 em_status em_design_scaling(const em_table *table, double *centre, double *scale)
 {
-    em_moments moments;
+    EM_SCOPED_BY(em_moments_release) em_moments moments = {0};
     em_status status = em_moments_find(table, centre != NULL, &moments);
 
     for (int64_t j = 0; !status && centre && j < table->n_column; j++) {
@@ -54,7 +54,6 @@ em_status em_design_scaling(const em_table *table, double *centre, double *scale
     }
     if (!status)
         warn_constant(table, &moments);
-    em_moments_release(&moments);
     return status;
 }
 

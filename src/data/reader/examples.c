@@ -80,14 +80,13 @@ static em_status find_begun(const char *path, const char *rest, char **out)
 static em_status find_beside(const char *images, char **out)
 {
     const char *mark = strstr(images, images_mark);
-    char *start = NULL;
+    EM_SCOPED char *start = NULL;
     em_status status = EM_OK;
 
     if (mark && mark > images)
         status = em_format_text(&start, "%.*s", (int)(mark - 1 - images), images);
     if (!status && start)
         status = find_begun(start, "labels-idx1", out);
-    em_release(&start);
     if (!status && !*out)
         status = em_fail(
             EM_EDATA,
@@ -392,7 +391,7 @@ static em_status read_table(em_examples *e, const em_examples_source *source,
 em_status em_examples_read(const em_examples_source *source, const em_model_context *context,
                            em_examples **out)
 {
-    char *images = NULL, *labels = NULL;
+    EM_SCOPED char *images = NULL, *labels = NULL;
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
 
     status = status ? status : em_node_array_create(context->shard, &(*out)->node_array);
@@ -400,7 +399,6 @@ em_status em_examples_read(const em_examples_source *source, const em_model_cont
     if (!status)
         status =
             images ? read_images(*out, images, labels, context) : read_table(*out, source, context);
-    em_release_all(&images, &labels);
     if (status)
         em_examples_destroy(out);
     return status;
@@ -456,7 +454,7 @@ static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int6
 {
     const em_table_options options = {.data = e->path, .header = e->header, .columns = INT64_MIN};
     const double label = row == own ? em_examples_response(e, row - e->rows.first) : 0;
-    em_table *table = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
     char place[64];
     em_status status = EM_OK;
 
@@ -466,7 +464,6 @@ static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int6
     if (table)
         snprintf(place, sizeof place, ":%" PRId64 ": found label %g", em_table_line(table, row),
                  label);
-    em_table_destroy(&table);
     if (!status && row == own)
         status = em_fail(EM_EDATA, "%s%s, expected an integer from 0 to %" PRId64, e->path, place,
                          most - 1);

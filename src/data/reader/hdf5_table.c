@@ -128,7 +128,7 @@ static em_status push_entries(const em_rows_source *s, int64_t i, double *value)
 static em_status read_sparse(em_rows_source *s, int64_t *count)
 {
     const char *found = NULL;
-    double *value = NULL;
+    EM_SCOPED double *value = NULL;
     int64_t sound = 0;
     em_status status = em_numbers_read(s->numbers, EM_NUMBERS_START, s->row, *count + 1, s->start);
 
@@ -149,7 +149,6 @@ static em_status read_sparse(em_rows_source *s, int64_t *count)
                          ? em_table_end_row_labelled(s->table, s->row + i + 1, s->response[i])
                          : em_table_end_row(s->table, s->row + i + 1);
     }
-    em_release(&value);
     *count = sound;
     return !status && found ? fail_sparse(s, s->row + sound, found) : status;
 }

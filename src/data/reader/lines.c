@@ -99,7 +99,7 @@ em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t
     enum { PIECE = 1 << 18 };
     int descriptor;
     ssize_t got = 1;
-    char *piece = NULL;
+    EM_SCOPED char *piece = NULL;
     em_status status = em_file_open(path, O_RDONLY, &descriptor);
 
     *count = 0;
@@ -114,7 +114,6 @@ em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t
             *count += count_newlines(piece, got);
         first += got;
     }
-    em_release(&piece);
     em_file_close(descriptor);
     return status;
 }

@@ -86,7 +86,7 @@ static em_status file_length(const char *path, int64_t *length)
  * cannot be read, no error is returned here: the rank that will read these lines reports it. */
 static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64_t *first)
 {
-    em_lines *lines;
+    EM_SCOPED_BY(em_lines_close) em_lines *lines = NULL;
     char *line = NULL;
     int64_t at = *first, last = 0;
     em_status status = em_lines_open_range(path, *first, INT64_MAX, 0, &lines);
@@ -100,7 +100,6 @@ static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64
         if (!status && line)
             status = em_lines_next(lines, &line);
     } while (!status && line && key(line) == last);
-    em_lines_close(&lines);
     *first = at;
     return status == EM_EMEMORY ? status : EM_OK;
 }

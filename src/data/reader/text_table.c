@@ -151,7 +151,7 @@ static em_status doubt_row(const em_table_options *options, reading *r)
 static em_status begin(const em_table_options *options, const em_parallel_lines_head *head,
                        reading *r)
 {
-    em_lines *place = NULL; /* for messages */
+    EM_SCOPED_BY(em_lines_close) em_lines *place = NULL; /* for messages */
     em_status status = EM_OK;
 
     if (!head->line)
@@ -184,7 +184,6 @@ static em_status begin(const em_table_options *options, const em_parallel_lines_
         return status;
     place->number = head->number;
     status = em_delimited_begin(place, head->line, &r->form, r->table, &r->first, &r->has_header);
-    em_lines_close(&place);
     status = status ? status : doubt_row(options, r);
     return status ? status : choose(options, r);
 }

@@ -459,6 +459,7 @@ em_status em_text_corpus_scan(em_text_corpus *corpus, em_corpus_take *take, void
                               em_table **out)
 {
     const char *path = corpus->options->documents.path;
+    EM_SCOPED_BY(em_document_rows_release)
     em_document_rows rows = {.path = path, .take = take, .to = to};
     pass p = {.corpus = corpus, .rows = &rows};
     em_status status = em_table_create(path, out);
@@ -471,7 +472,6 @@ em_status em_text_corpus_scan(em_text_corpus *corpus, em_corpus_take *take, void
         (*out)->unnamed = true;
         status = scan(&p, *out);
     }
-    em_document_rows_release(&rows);
     if (status)
         em_table_destroy(out);
     return status;

@@ -205,7 +205,7 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
 static em_status put_back(transfer *t, const char *identity, uint64_t end)
 {
     journal_header begin = {0, 0};
-    char *of = NULL;
+    EM_SCOPED char *of = NULL;
     em_status status = read_next(t, &begin, sizeof begin);
 
     status = status ? status : em_allocate((int64_t)begin.identity_bytes + 1, 1, &of);
@@ -213,7 +213,6 @@ static em_status put_back(transfer *t, const char *identity, uint64_t end)
     if (!status && identity && strcmp(of, identity) != 0)
         status = em_fail(EM_EDATA, "%s: is the rollback journal of another file than %s",
                          t->from_path, t->to_path);
-    em_release(&of);
     while (!status && (uint64_t)t->from_at < end) {
         extent piece = {0, 0};
         status = read_next(t, &piece, sizeof piece);

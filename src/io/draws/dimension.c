@@ -295,14 +295,13 @@ em_status em_dimensions_finish(em_dimensions *dimensions)
 
     for (em_dimension *d = dimensions->first; d; d = d->next) {
         const hsize_t n = (hsize_t)d->n_reference;
-        hid_t space = H5Screate_simple(1, &n, NULL);
+        EM_SCOPED_ID hid_t space = H5Screate_simple(1, &n, NULL);
 
         if (d->changed)
             failed =
                 em_attribute_write(d->coordinate.id, "REFERENCE_LIST", type, space, d->reference);
         status = status ? status : failed;
         d->changed = false;
-        em_h5_close(&space);
     }
     return status;
 }

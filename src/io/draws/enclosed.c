@@ -72,7 +72,7 @@ static em_status write_rows(const em_dataset *dataset, const char *path, int des
 
 em_status em_enclosed_put(em_group *group, const char *path)
 {
-    em_dataset dataset = {.id = H5I_INVALID_HID};
+    EM_SCOPED_BY(em_dataset_close) em_dataset dataset = {.id = H5I_INVALID_HID};
     int descriptor = -1;
     int64_t length = 0;
     EM_SCOPED char *rows = NULL;
@@ -84,7 +84,6 @@ em_status em_enclosed_put(em_group *group, const char *path)
     em_broadcast(&length, sizeof length);
     status = status ? status : create(group, length, &dataset);
     status = status ? status : write_rows(&dataset, path, descriptor, length, rows);
-    em_dataset_close(&dataset);
     em_file_close(descriptor);
     return status;
 }

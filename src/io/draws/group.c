@@ -71,7 +71,7 @@ static em_status write_values(const em_dataset *dataset, const em_variable *vari
 
 em_status em_group_put(em_group *group, const em_variable *variable, const double *value)
 {
-    em_dataset dataset = {.n_axes = variable->n_axes};
+    EM_SCOPED_BY(em_dataset_close) em_dataset dataset = {.n_axes = variable->n_axes};
     em_dimension *axis[EM_DATASET_AXES];
     em_status status = em_group_axes(group, variable, axis);
 
@@ -79,9 +79,7 @@ em_status em_group_put(em_group *group, const em_variable *variable, const doubl
         dataset.extent[i] = (hsize_t)variable->shape[i];
     status = status ? status : em_group_add(group, variable, &dataset, axis);
     status = status ? status : em_agree(em_dimensions_finish(&group->dimensions));
-    status = status ? status : write_values(&dataset, variable, value);
-    em_dataset_close(&dataset);
-    return status;
+    return status ? status : write_values(&dataset, variable, value);
 }
 
 void em_group_close(em_group *group)

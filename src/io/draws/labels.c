@@ -102,7 +102,7 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
                                  label_text *label)
 {
     EM_SCOPED_ID hid_t memory = H5Tcopy(H5T_C_S1), transfer = H5Pcreate(H5P_DATASET_XFER);
-    char **text = NULL;
+    EM_SCOPED char **text = NULL;
     em_status status = em_allocate(n, sizeof *text, &text);
 
     H5Tset_size(memory, H5T_VARIABLE);
@@ -117,7 +117,6 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
         em_text_escape(text[i] ? text[i] : "", label[i], sizeof label[i]);
     if (text)
         H5Dvlen_reclaim(memory, space, transfer, text);
-    em_release(&text);
     return status;
 }
 
@@ -164,12 +163,11 @@ em_status em_label_axes(em_foreign *file, hid_t dataset, em_reader_variable *var
     em_status status = em_allocate(1, sizeof *variable->element, &variable->element);
 
     for (int i = 0; !status && variable->size > 0 && i < variable->n_axes; i++) {
-        hid_t scale;
+        EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
         status = em_scale_of(file, dataset, (unsigned)i + 2, &scale);
         if (!status && scale >= 0)
             status = em_labels_of(file, scale, variable->index_base, variable->shape[i],
                                   &variable->axis_label[i]);
-        em_h5_close(&scale);
     }
     return status;
 }

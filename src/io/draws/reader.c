@@ -398,14 +398,13 @@ em_status em_read_array(const char *path, const char *group, const char *name, i
                         double **value)
 {
     hid_t id = H5I_INVALID_HID;
-    char *place = NULL;
+    EM_SCOPED char *place = NULL;
     em_foreign file;
     em_status status = em_foreign_open(path, &file);
 
     *value = NULL;
     status = status ? status : em_format_text(&place, "%s/%s", group, name);
     status = status ? status : read_array(&file, place, &id, count, value);
-    em_release(&place);
     em_h5_close_all(&id, &file.file);
     return status;
 }

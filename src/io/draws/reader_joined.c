@@ -17,7 +17,7 @@ static em_status match_origin(em_reader *a, em_reader *b)
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {
-        char *one = NULL, *other = NULL;
+        EM_SCOPED char *one = NULL, *other = NULL;
 
         em_reader_text(a, name[i], &one);
         em_reader_text(b, name[i], &other);
@@ -27,7 +27,6 @@ static em_status match_origin(em_reader *a, em_reader *b)
                         "%s: found %s %s, expected %s as %s has: only files of one model and the "
                         "same data can be combined (az.compare in Python compares models)",
                         b->path, name[i], other ? other : "(none)", one ? one : "(none)", a->path);
-        em_release_all(&one, &other);
     }
     return status;
 }

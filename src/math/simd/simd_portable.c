@@ -1,6 +1,5 @@
 /* Kernels for any processor: pairs of doubles in the vectors of the compiler, and SLEEF's scalar
  * functions. */
-#include "math/simd/simd.h"
 
 #include <math.h>
 #include <sleef.h>

@@ -41,12 +41,11 @@ static bool read_record(const em_evaluation_table *table, const json_t *line, do
 static em_status take_line(em_evaluation_log *log, char *text)
 {
     json_t *line = em_answer_parse(text);
-    double *read = NULL;
+    EM_SCOPED double *read = NULL;
     em_status status = line ? em_allocate(log->table.width, sizeof *read, &read) : EM_OK;
 
     if (!status && line && read_record(&log->table, line, read))
         status = em_evaluation_table_put(&log->table, read);
-    em_release(&read);
     json_decref(line);
     return status;
 }

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { MOST_NUMBERS = 12 }; /* of a position, in a list */
 

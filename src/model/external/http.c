@@ -161,7 +161,7 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
                        double timeout, json_t **answer)
 {
     char *text = request ? json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    char *whole = NULL;
+    EM_SCOPED char *whole = NULL;
     em_status status = text || !request ? em_format_text(&whole, "%s/%s", url, path)
                                         : em_fail(EM_EMEMORY, "out of memory for a request");
 
@@ -172,7 +172,6 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
         json_decref(*answer);
         *answer = NULL;
     }
-    em_release(&whole);
     free(text);
     return status;
 }

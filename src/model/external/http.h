@@ -7,7 +7,6 @@
 #include "emass/status.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 
 typedef struct em_http em_http;
 

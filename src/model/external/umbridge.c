@@ -148,7 +148,7 @@ static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64
                               const double *slope, double *gradient)
 {
     json_t *request = request_of(self), *answer = NULL, *sens = json_array();
-    double *part = NULL;
+    EM_SCOPED double *part = NULL;
 
     for (int64_t k = 0; k < self->out_size[out]; k++)
         json_array_append_new(sens, json_real(slope[k]));
@@ -162,7 +162,6 @@ static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64
         status = read_vector(json_object_get(answer, "output"), self->in_size[in], part);
     for (int64_t k = 0; !status && k < self->in_size[in]; k++)
         gradient[k] += part[k];
-    em_release(&part);
     json_decref(answer);
     return status;
 }

@@ -114,7 +114,7 @@ static em_status find_response(finding *f)
                          .n_column = 1,
                          .n_row = f->table->n_row,
                          .value = f->table->response};
-    em_moments moments;
+    EM_SCOPED_BY(em_moments_release) em_moments moments = {0};
     em_status status;
 
     f->mean = 0;
@@ -136,7 +136,6 @@ static em_status find_response(finding *f)
                              "standard deviation: measure them in another unit",
                              f->table->path, moments.smallest[0], moments.largest[0]);
     }
-    em_moments_release(&moments);
     return status;
 }
 

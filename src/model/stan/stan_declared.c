@@ -229,7 +229,7 @@ static bool names_solver(const char *text)
 
 em_status em_stan_declared_read(const char *program, em_stan_declared **out)
 {
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     em_status status = em_allocate(1, sizeof **out, out);
 
     status = status ? status : em_copy_text(program, &text);
@@ -240,7 +240,6 @@ em_status em_stan_declared_read(const char *program, em_stan_declared **out)
         (*out)->may_drop_constants = includes || strchr(text, '~');
         status = read_blocks(*out, text);
     }
-    em_release(&text);
     if (status)
         em_stan_declared_destroy(out);
     return status;

@@ -112,7 +112,7 @@ static em_status write_expanded(const char *config_path, const char *json, FILE 
 
     while (!status && *json) {
         const char *start = json;
-        char *text = NULL;
+        EM_SCOPED char *text = NULL;
         if (*json != '"') {
             fputc(*json++, out);
             continue;
@@ -122,7 +122,6 @@ static em_status write_expanded(const char *config_path, const char *json, FILE 
             status = write_column(config_path, text, out);
         else if (!status)
             fprintf(out, "%.*s", (int)(json - start), start);
-        em_release(&text);
     }
     return status;
 }
@@ -148,7 +147,7 @@ static bool columns_are_there(const char *json)
     bool there = true;
 
     while (there && *json) {
-        char *text = NULL;
+        EM_SCOPED char *text = NULL;
         if (*json != '"') {
             json++;
             continue;
@@ -160,7 +159,6 @@ static bool columns_are_there(const char *json)
             *colon = '\0';
             there = is_there(text);
         }
-        em_release(&text);
     }
     return there;
 }

@@ -113,7 +113,7 @@ static const em_yaml_entry *find_list(const em_parse *p, const em_field **field)
 em_status em_config_scan_read(const char *path, const char *text, int n_override,
                               const char *const *override, em_config_scan *out)
 {
-    em_config *config = NULL;
+    EM_SCOPED_BY(em_config_destroy) em_config *config = NULL;
     const em_field *field = NULL;
     const em_yaml_entry *list = NULL;
     em_status status = em_allocate(1, sizeof *config, &config);
@@ -130,7 +130,6 @@ em_status em_config_scan_read(const char *path, const char *text, int n_override
     }
     if (config)
         config->yaml = p.yaml;
-    em_config_destroy(&config);
     for (int64_t i = 0; !status && i < out->count; i++)
         status = check_value(path, text, n_override, override, i, out);
     if (status)

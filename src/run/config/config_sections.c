@@ -262,12 +262,11 @@ static em_status choose_plugin(em_parse *p, const em_yaml_entry *library)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
     em_config_section *section = &p->config->section[EM_SECTION_MODEL];
-    char *path = NULL;
+    EM_SCOPED char *path = NULL;
     em_status status = em_copy_text(library->value.text.value[0], &path);
 
     status = status ? status : em_expand_path(p->config->path, &path);
     status = status ? status : em_plugin_open(path, &p->config->plugin);
-    em_release(&path);
     if (status)
         return em_config_say_entry(library, status);
     p->config->model = em_plugin_model(p->config->plugin);

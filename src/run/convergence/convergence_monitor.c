@@ -348,7 +348,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
     const bool rule = em_has_stop_rule(monitor->stop);
     const bool ends = may_end && monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};
-    em_visits *visits = NULL;
+    EM_SCOPED_BY(em_visits_destroy) em_visits *visits = NULL;
     em_status status = gather_visits(monitor, n_row, &visits);
 
     monitor->end =
@@ -365,7 +365,6 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
     end_check(monitor);
     em_diag_set_visits(monitor->diag, NULL);
     em_diag_set_known(monitor->diag, NULL);
-    em_visits_destroy(&visits);
     *out = (em_convergence){.n_draw = n_draw,
                             .thorough = thorough || (rest && meets(monitor, worst)),
                             .r_hat = isfinite(worst[0]) || worst[0] > 0 ? worst[0] : NAN,

@@ -210,10 +210,9 @@ static em_status copy_texts(predicting *p)
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {
-        char *text = NULL;
+        EM_SCOPED char *text = NULL;
         if (em_reader_text(p->reader, name[i], &text))
             status = em_writer_put_text(p->writer, name[i], text);
-        em_release(&text);
     }
     return status;
 }

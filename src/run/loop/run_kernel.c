@@ -181,7 +181,7 @@ static em_status check_metric(const em_kernel *kernel)
 {
     const em_kernel_options *options = kernel->options;
     const em_block *block = kernel->block;
-    double *metric = NULL;
+    EM_SCOPED double *metric = NULL;
 
     if (!options->ops->metric || options->ops->metric(options->options) != EM_METRIC_FISHER)
         return EM_OK;
@@ -195,7 +195,6 @@ static em_status check_metric(const em_kernel *kernel)
     if (!status)
         status =
             em_posterior_metric(kernel->posterior, block->chain[0], block->theta, metric, NULL);
-    em_release(&metric);
     return status == EM_ECONFIG && options->location
                ? em_fail(status, "%s: %s", options->location, em_error_text())
                : status;

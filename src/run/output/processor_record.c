@@ -63,15 +63,13 @@ em_status em_processor_check_file(const char *path, bool same, char **text)
 
     *text = NULL;
     if (em_world_rank() == 0) {
-        em_reader *reader = NULL;
-        char *earlier = NULL;
+        EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
+        EM_SCOPED char *earlier = NULL;
         status = em_reader_open(path, NULL, &reader);
         if (!status && em_reader_text(reader, attribute, &earlier))
             status = compare(path, earlier, same, text);
         else if (!status || status == EM_EDATA) /* of an earlier version of emass, or damaged */
             status = em_copy_text(em_compute_kernels_here().text, text);
-        em_reader_close(&reader);
-        em_release(&earlier);
     }
     return em_share_text(status, text);
 }

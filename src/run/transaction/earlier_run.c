@@ -40,11 +40,10 @@ static bool has_valid_checkpoint(const em_output_transaction *t)
 static bool read_attributes(em_reader *reader, existing_output *out)
 {
     int64_t complete = 0, merged = 0;
-    char *library = NULL;
+    EM_SCOPED char *library = NULL;
     const bool ours =
         em_reader_text(reader, "inference_library", &library) && strcmp(library, "emass") == 0;
 
-    em_release(&library);
     if (!ours || !em_reader_int(reader, "complete", &complete))
         return false;
     out->complete = complete != 0;
@@ -120,7 +119,7 @@ static const char how_to_extend[] =
 static em_status check_config(const em_config *config, const char *path,
                               const existing_output *existing, bool *new_rule)
 {
-    em_changes changes;
+    EM_SCOPED_BY(em_changes_release) em_changes changes = {0};
     em_status status = em_changes_find(config, existing->config, &changes);
 
     if (!status && changes.refused)
@@ -130,7 +129,6 @@ static em_status check_config(const em_config *config, const char *path,
                          path, existing->complete ? " is complete and" : "", changes.refused,
                          changes.was_auto ? how_to_extend : "");
     *new_rule = changes.stop_rule;
-    em_changes_release(&changes);
     return status;
 }
 
@@ -291,7 +289,7 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
                               const em_model *model, bool *new_rule)
 {
     char *text[N_TEXT] = {NULL};
-    em_changes changes = {.refused = NULL};
+    EM_SCOPED_BY(em_changes_release) em_changes changes = {.refused = NULL};
     em_status status = EM_OK;
 
     for (int i = 0; !status && i < N_TEXT; i++)
@@ -305,7 +303,6 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
     else if (!status)
         status = check_hashes(path, text[PROGRAM], text[DATA], model);
     *new_rule = changes.stop_rule;
-    em_changes_release(&changes);
     for (int i = 0; i < N_TEXT; i++)
         em_release(&text[i]);
     return em_agree(status);

@@ -162,11 +162,10 @@ em_status em_file_remove(const char *path)
 
 void em_file_sync_folder(const char *path)
 {
-    char *folder = NULL;
+    EM_SCOPED char *folder = NULL;
     const int descriptor =
         em_file_folder(path, &folder) ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    em_release(&folder);
     if (descriptor >= 0) {
         fsync(descriptor);
         close(descriptor);

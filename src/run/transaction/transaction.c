@@ -45,13 +45,12 @@ static em_status roll_back(const em_output_transaction *t)
 {
     const char *output = t->path[EM_FILE_OUTPUT], *journal = t->path[EM_FILE_JOURNAL];
     struct stat file;
-    char *identity = NULL;
+    EM_SCOPED char *identity = NULL;
 
     if (!em_file_exists(journal) || stat(output, &file) != 0 || file.st_size == 0)
         return EM_OK;
     em_status status = em_earlier_run_identify(t, &identity);
     status = status ? status : em_rollback_journal_apply(journal, identity, output);
-    em_release(&identity);
     if (status)
         return status == EM_EDATA ? EM_OK : status;
     status = em_fault_file("file-restore", output);

@@ -100,7 +100,7 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
                          em_bath **out)
 {
     const int64_t size = em_mass_size(structure, dim);
-    double *y = NULL;
+    EM_SCOPED double *y = NULL;
     em_status status = em_allocate(1, sizeof **out, out);
     em_bath *bath = *out;
 
@@ -109,7 +109,6 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     status = status ? status : bath_pad(structure, dim, y, &bath->basis);
     if (!status && V)
         status = bath_pad(EM_MASS_DIAG, dim, y + size, &bath->value);
-    em_release(&y);
     if (status) {
         bath_destroy(out);
         return status;

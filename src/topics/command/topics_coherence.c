@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "par/world.h"
 #include "topics/command/topics_command.h"
-#include "topics/lda_held_out.h"
 #include "topics/topic_record.h"
 
 #include <math.h>

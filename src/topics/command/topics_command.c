@@ -2,9 +2,7 @@
 #include "topics/command/topics_command.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/draws/reader.h"
 #include "par/message.h"
-#include "topics/lda_held_out.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -193,6 +191,7 @@ static em_status compare_files(const em_command_host *host, const topics_options
 
 static em_status tell_file(const em_command_host *host, const topics_options *o)
 {
+    EM_SCOPED_BY(em_topics_release)
     em_topics t = {.host = host,
                    .path = host->file[0],
                    .folder = o->folder,
@@ -209,7 +208,6 @@ static em_status tell_file(const em_command_host *host, const topics_options *o)
         status = em_topics_write_topics(&t);
     else if (!status)
         status = print_topics(&t, o);
-    em_topics_release(&t);
     return status;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/page.h"
-#include "data/corpus/corpus.h"
 #include "emass/model/commands.h"
 #include "emass/status.h"
 #include "io/draws/reader.h"

@@ -1,6 +1,5 @@
 /* Reads the topics of a finished run from its file. */
 #include "base/memory.h"
-#include "base/text.h"
 #include "io/draws/reader.h"
 #include "topics/command/topics_command.h"
 
