@@ -77,19 +77,16 @@ em_status em_file_open(const char *path, int flags, int *descriptor)
     return status;
 }
 
-void em_file_close(int descriptor)
+void em_file_close(const int *descriptor)
 {
-    if (descriptor >= 0)
-        close(descriptor);
+    if (*descriptor >= 0)
+        close(*descriptor);
 }
 
 em_status em_file_check(const char *path)
 {
-    int descriptor;
-    const em_status status = em_file_open(path, O_RDONLY, &descriptor);
-
-    em_file_close(descriptor);
-    return status;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
+    return em_file_open(path, O_RDONLY, &descriptor);
 }
 
 em_status em_file_read_at(int descriptor, const char *name, off_t at, void *bytes, size_t n)

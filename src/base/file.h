@@ -19,7 +19,7 @@ const char *em_file_kind(mode_t mode);
 em_status em_file_open(const char *path, int flags, int *descriptor);
 
 /* Closes a descriptor; -1 is none. Local. */
-void em_file_close(int descriptor);
+void em_file_close(const int *descriptor);
 
 /* Fails where em_file_open for reading would fail. Call it before a library opens the path by name.
  * Local. */

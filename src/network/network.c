@@ -116,7 +116,7 @@ static em_status read_prior(em_network *self, bool *learned)
 {
     const char *text = self->options->prior_scale;
     em_excerpt why;
-    json_t *json = em_json_load(text, &why);
+    json_auto_t *json = em_json_load(text, &why);
     double variance = 1;
 
     *learned =
@@ -125,7 +125,6 @@ static em_status read_prior(em_network *self, bool *learned)
                           ? is_positive(self->gamma[0]) && is_positive(self->gamma[1])
                           : json_is_number(json) && is_positive(variance = json_number_value(json));
     self->precision = 1 / variance;
-    json_decref(json);
     return good ? EM_OK : bad_scale(text);
 }
 

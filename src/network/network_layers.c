@@ -218,7 +218,7 @@ em_status em_layers_read(const char *json, em_activation activation, const em_ex
     const given output = {n_output, -1, -1, -1, "", ""};
     em_status status = EM_OK;
     em_excerpt why;
-    json_t *all = em_json_load(json, &why);
+    json_auto_t *all = em_json_load(json, &why);
     const int n = (int)json_array_size(all);
 
     *out = (em_layers){.n = 0};
@@ -231,7 +231,6 @@ em_status em_layers_read(const char *json, em_activation activation, const em_ex
                                          : read_given(i, json_array_get(all, (size_t)i), &g);
         status = status ? status : add(i, &g, input, activation, out);
     }
-    json_decref(all);
     status = status ? status : add(n, &output, input, EM_ACTIVATION_NONE, out);
     if (!status)
         snprintf(out->layer[out->n - 1].name, sizeof out->layer[0].name, "output");

@@ -36,7 +36,7 @@ void *em_mapped_make(em_mapped_place *where)
 
 void em_mapped_close(const em_mapped_place *where)
 {
-    em_file_close(where->descriptor);
+    em_file_close(&where->descriptor);
 }
 
 /* Maps the file of another process. If the process has ended, a new process may have its number;
@@ -45,15 +45,13 @@ void *em_mapped_find(const em_mapped_place *where, bool writes)
 {
     char path[64];
     struct stat file;
-    int descriptor = -1;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
 
     snprintf(path, sizeof path, "/proc/%d/fd/%d", where->process, where->descriptor);
     if (where->descriptor >= 0 && stat(path, &file) == 0 && file.st_dev == where->device &&
         file.st_ino == where->inode)
         descriptor = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-    void *found = map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
-    em_file_close(descriptor);
-    return found;
+    return map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
 void em_mapped_release(void *memory, int64_t bytes)

@@ -404,23 +404,21 @@ static em_status refuse_output_within(const conversion *c)
     if (!c->is_text || stat(c->options.data, &what) != 0 || !S_ISDIR(what.st_mode))
         return EM_OK;
     em_status status = em_copy_text(c->output, &folder);
-    char *from = realpath(c->options.data, NULL);
-    char *to = status ? NULL : realpath(dirname(folder), NULL);
+    EM_SCOPED char *from = realpath(c->options.data, NULL);
+    EM_SCOPED char *to = status ? NULL : realpath(dirname(folder), NULL);
     const size_t length = from ? strlen(from) : 0;
     if (from && to && strncmp(from, to, length) == 0 && (to[length] == '/' || !to[length]))
         status = em_fail(
             EM_EUSAGE,
             "%s: found an output in the folder that is read, %s, expected one outside of it",
             c->output, c->options.data);
-    free(from);
-    free(to);
     return status;
 }
 
 static em_status convert(conversion *c)
 {
     const char *const input[] = {c->options.data, c->is_text ? c->text.like : c->corpus.vocabulary};
-    char *found = NULL;
+    EM_SCOPED char *found = NULL;
     size_t length = 0;
     em_status status = em_agree(refuse_folder(c));
 
@@ -441,7 +439,6 @@ static em_status convert(conversion *c)
         fclose(c->found);
     if (!status && em_world_rank() == 0)
         fputs(found, stdout);
-    free(found);
     return status;
 }
 

@@ -344,7 +344,7 @@ static em_status check_output(const report_arguments *a, char **output)
 /* Rank 0. */
 static em_status make_report(const report_arguments *a, em_report_data *data, const char *output)
 {
-    char *json = NULL;
+    EM_SCOPED char *json = NULL;
     em_status status = em_report_read(data);
 
     if (!status && a->figures)
@@ -355,7 +355,6 @@ static em_status make_report(const report_arguments *a, em_report_data *data, co
         status = write_figures(em_report_script, json, a->figures);
     if (!status && !a->quiet)
         printf("%s\n", output);
-    free(json);
     return status;
 }
 

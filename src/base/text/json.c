@@ -28,13 +28,10 @@ bool em_json_finite(const json_t *value, double *out)
 
 em_excerpt em_json_excerpt(const json_t *value)
 {
-    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
-    const em_excerpt excerpt = em_excerpt_of(text                    ? text
-                                             : json_is_string(value) ? json_string_value(value)
-                                                                     : "nothing");
-
-    free(text);
-    return excerpt;
+    EM_SCOPED char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    return em_excerpt_of(text                    ? text
+                         : json_is_string(value) ? json_string_value(value)
+                                                 : "nothing");
 }
 
 /* The length of a part of a number such as ".25" or "e-3" at `text`. `good` becomes false if the

@@ -187,7 +187,7 @@ static em_status find_codings(em_features *f, const em_table *table, em_coding *
 static em_status find_features(const em_table_options *options, const em_table *table,
                                em_coding *coding, em_features **out)
 {
-    json_t *levels = NULL;
+    json_auto_t *levels = NULL;
     em_status status = create(table->n_column, coding->intercept, out);
 
     for (int64_t j = 0; !status && j < table->n_column; j++)
@@ -197,7 +197,6 @@ static em_status find_features(const em_table_options *options, const em_table *
     for (int64_t j = 0; !status && j < table->n_column; j++)
         if (coding->is_factor[j])
             status = find_factor(levels, *out, table, coding, j);
-    json_decref(levels);
     return status ? status : find_codings(*out, table, coding);
 }
 

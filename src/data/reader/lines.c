@@ -97,7 +97,7 @@ static int64_t count_newlines(const char *text, int64_t length)
 em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t *count)
 {
     enum { PIECE = 1 << 18 };
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     ssize_t got = 1;
     EM_SCOPED char *piece = NULL;
     em_status status = em_file_open(path, O_RDONLY, &descriptor);
@@ -114,7 +114,6 @@ em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t
             *count += count_newlines(piece, got);
         first += got;
     }
-    em_file_close(descriptor);
     return status;
 }
 
@@ -150,7 +149,7 @@ void em_lines_close(em_lines **out)
         return;
     if (lines->file)
         gzclose(lines->file);
-    em_file_close(lines->descriptor);
+    em_file_close(&lines->descriptor);
     if (lines->xz)
         lzma_end(lines->xz);
     em_release_all(&lines->xz, &lines->packed);

@@ -66,7 +66,7 @@ static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
 em_status em_same_file(const char *path, int64_t length)
 {
     EM_SCOPED char *name = NULL;
-    int descriptor = -1;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     em_status status = em_format_text(&name, "%.*s", (int)length, path);
 
     status = status ? status : em_file_open(name, O_RDONLY, &descriptor);
@@ -81,7 +81,6 @@ em_status em_same_file(const char *path, int64_t length)
             (void)differs(&mine, &first, &any);
         status = status || !any ? status : compare_copies(descriptor, name, mine.bytes);
     }
-    em_file_close(descriptor);
     return status;
 }
 

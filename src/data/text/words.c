@@ -1,5 +1,7 @@
 #include "data/text/words.h"
 
+#include "base/memory.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +38,7 @@ static void add(run *r, const char *bytes, size_t n)
 /* Passes the word on after composing its characters (NFC) if that changes it. */
 static em_status give_composed(const run *r)
 {
-    utf8proc_uint8_t *composed = NULL;
+    EM_SCOPED utf8proc_uint8_t *composed = NULL;
     const utf8proc_ssize_t length =
         utf8proc_map((const utf8proc_uint8_t *)r->text, (utf8proc_ssize_t)r->length, &composed,
                      UTF8PROC_STABLE | UTF8PROC_COMPOSE);
@@ -46,7 +48,6 @@ static em_status give_composed(const run *r)
         status = em_fail(EM_EMEMORY, "out of memory for a word");
     else if (length > 0)
         status = r->take(r->to, (const char *)composed, (size_t)length);
-    free(composed);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "io/checkpoint/checksum_trailer.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@ typedef struct trailer {
 em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *path)
 {
     trailer end = {.bytes = 0};
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     em_status status = em_file_open(path, O_RDWR | O_NOFOLLOW, &descriptor);
     const off_t bytes = descriptor < 0 ? -1 : lseek(descriptor, 0, SEEK_END);
 
@@ -29,7 +30,6 @@ em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *p
     status = status ? status : em_file_write_at(descriptor, path, bytes, &end, sizeof end);
     if (!status && fsync(descriptor) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
-    em_file_close(descriptor);
     return status;
 }
 

@@ -337,7 +337,7 @@ static void destroy(em_lock **out)
 {
     em_lock *lock = *out;
 
-    em_file_close(lock->descriptor); /* this releases the operating system's lock */
+    em_file_close(&lock->descriptor); /* this releases the operating system's lock */
     pthread_mutex_destroy(&lock->mutex);
     em_release_all(&lock->path, out);
 }

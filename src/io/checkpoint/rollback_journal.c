@@ -173,8 +173,8 @@ static em_status keep_rest(transfer *t, const char *identity, const values *v)
 
 static void close_both(const transfer *t)
 {
-    em_file_close(t->from);
-    em_file_close(t->to);
+    em_file_close(&t->from);
+    em_file_close(&t->to);
 }
 
 em_status em_rollback_journal_keep(const char *file, const char *identity, const char *journal)

@@ -73,7 +73,7 @@ static em_status write_rows(const em_dataset *dataset, const char *path, int des
 em_status em_enclosed_put(em_group *group, const char *path)
 {
     EM_SCOPED_BY(em_dataset_close) em_dataset dataset = {.id = H5I_INVALID_HID};
-    int descriptor = -1;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     int64_t length = 0;
     EM_SCOPED char *rows = NULL;
     em_status status = em_allocate((int64_t)MOST_ROWS * ROW, 1, &rows);
@@ -83,9 +83,7 @@ em_status em_enclosed_put(em_group *group, const char *path)
     status = em_agree(status);
     em_broadcast(&length, sizeof length);
     status = status ? status : create(group, length, &dataset);
-    status = status ? status : write_rows(&dataset, path, descriptor, length, rows);
-    em_file_close(descriptor);
-    return status;
+    return status ? status : write_rows(&dataset, path, descriptor, length, rows);
 }
 
 /* ---------------------------------------------------------------- out of an output */
@@ -135,7 +133,7 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
 {
     const int64_t length =
         H5Iget_type(dataset) == H5I_DATASET ? em_attribute_read_int(dataset, length_name, -1) : -1;
-    int descriptor = -1;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
 
     if (length < 0 || !is_enclosed(dataset, length) || (double)length > file->bytes)
         return em_fail(EM_EDATA, "%s: %s/%s is damaged, or was not written by emass", file->path,
@@ -143,7 +141,6 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
     unlink(to);
     em_status status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
     status = status ? status : copy_rows(dataset, length, to, descriptor);
-    em_file_close(descriptor);
     if (status)
         unlink(to);
     return status;

@@ -157,14 +157,13 @@ static bool reserve_range(int descriptor, off_t from, off_t to)
 
 static em_status reserve_bytes(const char *path, off_t from, off_t to)
 {
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     em_status status = em_file_open(path, O_WRONLY, &descriptor);
 
     status = status ? status : em_fault_file("hdf5-reserve", path);
     if (!status && !reserve_range(descriptor, from, to))
         status = em_fail(EM_EIO, "%s: cannot grow to %lld bytes: %s", path, (long long)to,
                          strerror(errno));
-    em_file_close(descriptor);
     return status;
 }
 

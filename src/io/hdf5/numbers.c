@@ -37,12 +37,10 @@ bool em_numbers_is_hdf5(const char *path)
 {
     static const char signature[] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
     char start[sizeof signature];
-    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    const bool is = descriptor >= 0 && read(descriptor, start, sizeof start) == sizeof start &&
-                    memcmp(start, signature, sizeof start) == 0;
-
-    em_file_close(descriptor);
-    return is;
+    EM_SCOPED_BY(em_file_close)
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return descriptor >= 0 && read(descriptor, start, sizeof start) == sizeof start &&
+           memcmp(start, signature, sizeof start) == 0;
 }
 
 /* ---------------------------------------------------------------- shapes */
@@ -308,7 +306,7 @@ void em_numbers_close(em_numbers **out)
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
         em_h5_close(&n->part[i]);
     em_h5_close_all(&n->name, &n->file.file);
-    em_file_close(n->descriptor);
+    em_file_close(&n->descriptor);
     em_release_all(&n->index[0], &n->index[1], &n->file_path, out);
 }
 

@@ -40,13 +40,12 @@ static bool read_record(const em_evaluation_table *table, const json_t *line, do
  * kept. */
 static em_status take_line(em_evaluation_log *log, char *text)
 {
-    json_t *line = em_answer_parse(text);
+    json_auto_t *line = em_answer_parse(text);
     EM_SCOPED double *read = NULL;
     em_status status = line ? em_allocate(log->table.width, sizeof *read, &read) : EM_OK;
 
     if (!status && line && read_record(&log->table, line, read))
         status = em_evaluation_table_put(&log->table, read);
-    json_decref(line);
     return status;
 }
 
@@ -54,7 +53,7 @@ static em_status take_line(em_evaluation_log *log, char *text)
 static em_status read_all(em_evaluation_log *log, bool *ends_line)
 {
     FILE *in = fopen(log->path, "r");
-    char *line = NULL;
+    EM_SCOPED char *line = NULL;
     size_t size = 0;
     ssize_t length;
     int64_t n_line = 0;
@@ -73,7 +72,6 @@ static em_status read_all(em_evaluation_log *log, bool *ends_line)
                          "model.evaluation_log: found %s, none of whose %lld lines is an "
                          "evaluation of this model: expected its own log, or another name",
                          log->path, (long long)n_line);
-    free(line);
     fclose(in);
     return status;
 }
@@ -136,7 +134,7 @@ static void write_numbers(FILE *out, const char *key, int64_t n, const double *x
 /* Writes one line by one call of write(), so that lines of several ranks do not mix. */
 em_status em_evaluation_log_add(em_evaluation_log *log, const em_evaluation *e)
 {
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
 
@@ -153,7 +151,6 @@ em_status em_evaluation_log_add(em_evaluation_log *log, const em_evaluation *e)
         write_numbers(out, "gradient", log->table.n, e->gradient);
     fprintf(out, ", \"seconds\": %.6g}\n", e->seconds);
     const bool written = fclose(out) == 0 && write(log->file, text, length) == (ssize_t)length;
-    free(text);
     return written ? EM_OK
                    : em_fail(EM_EIO, "%s: could not be written: %s", log->path, strerror(errno));
 }

@@ -160,7 +160,8 @@ static em_status read_answer(const em_http *http, const char *url, json_t **answ
 em_status em_http_post(em_http *http, const char *url, const char *path, const json_t *request,
                        double timeout, json_t **answer)
 {
-    char *text = request ? json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    EM_SCOPED char *text =
+        request ? json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     EM_SCOPED char *whole = NULL;
     em_status status = text || !request ? em_format_text(&whole, "%s/%s", url, path)
                                         : em_fail(EM_EMEMORY, "out of memory for a request");
@@ -172,7 +173,6 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
         json_decref(*answer);
         *answer = NULL;
     }
-    free(text);
     return status;
 }
 

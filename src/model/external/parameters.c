@@ -130,7 +130,7 @@ static em_status read_input(const char *name, json_t *options, em_input *out)
 em_status em_inputs_read(const char *json, int64_t *n, em_input **out)
 {
     em_excerpt why;
-    json_t *all = em_json_load(json, &why);
+    json_auto_t *all = em_json_load(json, &why);
     const char *name;
     json_t *options;
     em_status status = EM_OK;
@@ -147,7 +147,6 @@ em_status em_inputs_read(const char *json, int64_t *n, em_input **out)
         {
             status = status ? status : read_input(name, options, &(*out)[(*n)++]);
         }
-    json_decref(all);
     return status;
 }
 

@@ -85,7 +85,7 @@ static em_status read_members(process *self, const json_t *answer, double *outpu
  * taken for the answer to the next request. */
 static em_status read_answer(process *self, char *line, double *output, double *gradient)
 {
-    json_t *answer = em_answer_parse(line);
+    json_auto_t *answer = em_answer_parse(line);
     em_status status;
 
     if (answer)
@@ -95,7 +95,6 @@ static em_status read_answer(process *self, char *line, double *output, double *
                          em_excerpt_of(line).text);
         em_child_stop(&self->child, 0);
     }
-    json_decref(answer);
     return status;
 }
 
@@ -119,14 +118,13 @@ static json_t *parameters_of(const process *self, const double *x)
 /* {"id": 7, "chain": 0, "parameters": {"alpha": 0.5, "k": [1, 2, 3]}, "gradient": false} */
 static char *request_of(process *self, int64_t chain, const double *x, bool gradient)
 {
-    json_t *request = json_object();
+    json_auto_t *request = json_object();
 
     json_object_set_new(request, "id", json_integer(++self->n_asked));
     json_object_set_new(request, "chain", json_integer(chain));
     json_object_set_new(request, "parameters", parameters_of(self, x));
     json_object_set_new(request, "gradient", json_boolean(gradient));
     char *text = json_dumps(request, JSON_REAL_PRECISION(17));
-    json_decref(request);
     return text;
 }
 

@@ -198,7 +198,7 @@ static em_status at_start(const umbridge *self, em_status status)
 
 static em_status find_name(umbridge *self)
 {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     const char *wanted = self->options->server_model;
     em_status status = at_start(self, post(self, "Info", NULL, &answer));
     const json_t *models = json_object_get(answer, "models");
@@ -215,14 +215,13 @@ static em_status find_name(umbridge *self)
         status = em_fail(EM_ECONFIG, "model.server_model: found %s, expected one of %s: %s",
                          wanted ? wanted : "none", self->url, *names ? names : "it has none");
     self->name = self->own_name;
-    json_decref(answer);
     return status;
 }
 
 static em_status read_sizes(umbridge *self, const char *path, const char *key, int64_t *n,
                             int64_t *size)
 {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     em_status status = at_start(self, post(self, path, request_of(self), &answer));
     const json_t *list = json_object_get(answer, key);
 
@@ -236,13 +235,12 @@ static em_status read_sizes(umbridge *self, const char *path, const char *key, i
             status = em_fail(EM_ECONFIG, "model.url: %s: %s: found %lld, expected 1 to 1000000",
                              self->url, key, (long long)size[i]);
     }
-    json_decref(answer);
     return status;
 }
 
 static em_status read_support(umbridge *self)
 {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     em_status status = at_start(self, post(self, "ModelInfo", request_of(self), &answer));
     const json_t *support = json_object_get(answer, "support");
 
@@ -251,7 +249,6 @@ static em_status read_support(umbridge *self)
                          self->url);
     self->base.model.gradient =
         json_is_true(json_object_get(support, "Gradient")) ? EM_GRADIENT_EXACT : EM_GRADIENT_NONE;
-    json_decref(answer);
     return status;
 }
 

@@ -238,7 +238,7 @@ em_status em_prior_options_read(const char *json, int n_shape, const char *const
     *out = (em_prior_options){.n_named = 0};
     if (!json)
         return EM_OK;
-    json_t *all = em_json_load(json, &why);
+    json_auto_t *all = em_json_load(json, &why);
     if (!json_is_object(all))
         status = fail(&at, all ? em_json_excerpt(all).text : why.text,
                       "a mapping such as {coefficients: {normal: [0, 2.5]}, autoscale: true}");
@@ -246,7 +246,6 @@ em_status em_prior_options_read(const char *json, int n_shape, const char *const
     {
         status = status ? status : read_member(&at, key, value);
     }
-    json_decref(all);
     return status;
 }
 

@@ -180,10 +180,10 @@ static em_status make_empty(const em_output_transaction *t)
     status = status ? status : em_fault_file("file-create", output);
     if (status)
         return status;
-    const int descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    EM_SCOPED_BY(em_file_close)
+    int descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0 || fstat(descriptor, &file) != 0)
         status = em_fail(EM_EIO, "%s: cannot create the output: %s", output, strerror(errno));
-    em_file_close(descriptor);
     return status ? status : em_lock_set_made(t->lock, file.st_ino);
 }
 
