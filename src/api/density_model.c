@@ -361,8 +361,7 @@ static em_status add_variable(const em_density *density, variables *list, const 
     if (n_axes < 0 || n_axes > EM_MAX_AXES)
         return em_fail(EM_EUSAGE, "%s: found %d axes, expected at most %d", name, n_axes,
                        EM_MAX_AXES);
-    em_status status =
-        em_array_reserve(&list->item, &list->capacity, list->n, list->n + 1, sizeof *list->item);
+    em_status status = em_reserve(&list->item, &list->capacity, list->n, list->n + 1);
     if (status)
         return status;
     variable.n_axes = n_axes;
@@ -417,8 +416,7 @@ em_status em_density_add_data(em_density *density, const char *group, const char
     if (at < 0)
         return em_fail(EM_EUSAGE, "%s: found group %s, expected observed_data or constant_data",
                        name, group);
-    em_status status = em_array_reserve(&density->datum, &density->datum_capacity, n, n + 1,
-                                        sizeof *density->datum);
+    em_status status = em_reserve(&density->datum, &density->datum_capacity, n, n + 1);
     if (status)
         return status;
     density->datum[n] = (em_datum){.group = known[at]};
@@ -441,8 +439,8 @@ em_status em_density_label_axis(em_density *density, const char *axis, int64_t n
     for (int64_t i = 0; !status && i < n; i++)
         status = em_copy_text(label[i], &new.label[i]);
     if (!status)
-        status = em_array_reserve(&density->labels, &density->labels_capacity, density->n_labels,
-                                  density->n_labels + 1, sizeof *density->labels);
+        status = em_reserve(&density->labels, &density->labels_capacity, density->n_labels,
+                            density->n_labels + 1);
     if (!status) {
         density->labels[density->n_labels++] = new;
         return EM_OK;

@@ -38,8 +38,7 @@ em_status em_diagnoses_put(em_diagnoses *diagnoses, em_hash hash, const em_diagn
 {
     const int64_t n = diagnoses->hashes.n;
     int64_t at;
-    em_status status =
-        em_array_reserve(&diagnoses->kept, &diagnoses->capacity, n, n + 1, sizeof *diagnosis);
+    em_status status = em_reserve(&diagnoses->kept, &diagnoses->capacity, n, n + 1);
 
     status = status ? status : em_hash_add(&diagnoses->hashes, hash, &at);
     if (!status)

@@ -72,7 +72,7 @@ static em_status exchange_with_shards(void *context, em_status own, const int64_
     em_grid_exchange_lengths(context, bytes, taken);
     for (int64_t s = 0; s < em_grid_n_shard(context); s++)
         all += taken[s];
-    status = status ? status : em_array_reserve(in, capacity, 0, all, 1);
+    status = status ? status : em_reserve(in, capacity, 0, all);
     status = sum_over_shards(context, status, 0, NULL);
     if (!status)
         em_grid_exchange(context, bytes, out, taken, *in);

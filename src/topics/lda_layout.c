@@ -268,12 +268,11 @@ static int by_length(const void *a, const void *b)
 static em_status sort_entries(layout *l, filling *f)
 {
     const int64_t n = f->block.n_document, n_word = l->tokens->n_word;
-    em_status status =
-        em_array_reserve(&l->document, &l->sorted_capacity, 0, n, sizeof *l->document);
+    em_status status = em_reserve(&l->document, &l->sorted_capacity, 0, n);
 
     if (!status)
-        status = em_array_reserve(&l->entry, &l->entry_capacity, 0,
-                                  em_most_entries(f->n_entry, f->block.n_token), sizeof *l->entry);
+        status = em_reserve(&l->entry, &l->entry_capacity, 0,
+                            em_most_entries(f->n_entry, f->block.n_token));
     if (status)
         return status;
     qsort(f->document, (size_t)n, sizeof *f->document, by_length);
@@ -332,13 +331,12 @@ static em_status reserve_documents(layout *l, int64_t n)
 {
     em_tokens *t = l->tokens;
     const int64_t used = t->n_document;
-    em_status status =
-        em_array_reserve(&t->number, &l->number_capacity, used, n, sizeof *t->number);
+    em_status status = em_reserve(&t->number, &l->number_capacity, used, n);
 
     if (!status)
-        status = em_array_reserve(&t->length, &l->length_capacity, used, n, sizeof *t->length);
+        status = em_reserve(&t->length, &l->length_capacity, used, n);
     if (!status)
-        status = em_array_reserve(&t->first, &l->first_capacity, used, n, sizeof *t->first);
+        status = em_reserve(&t->first, &l->first_capacity, used, n);
     return status;
 }
 
@@ -365,7 +363,7 @@ static em_status keep_layout(layout *l, em_token_block *block)
     em_tokens *t = l->tokens;
     const int64_t bytes = layout_bytes(block);
     char **room = t->scratch >= 0 ? &t->layout_room : &block->layout;
-    em_status status = t->scratch >= 0 ? em_array_reserve(room, &l->layout_capacity, 0, bytes, 1)
+    em_status status = t->scratch >= 0 ? em_reserve(room, &l->layout_capacity, 0, bytes)
                                        : em_allocate(bytes, 1, room);
 
     if (status)
@@ -383,8 +381,7 @@ static em_status end_block(layout *l, filling *f)
 {
     em_tokens *t = l->tokens;
     em_token_block *block;
-    em_status status = em_array_reserve(&t->block, &l->block_capacity, t->n_block, t->n_block + 1,
-                                        sizeof *t->block);
+    em_status status = em_reserve(&t->block, &l->block_capacity, t->n_block, t->n_block + 1);
 
     status = status ? status : sort_entries(l, f);
     if (status)
@@ -414,13 +411,11 @@ static bool is_full(const em_tokens *tokens, const filling *f)
 static em_status reserve_entries(filling *f, int64_t n_entry)
 {
     const int64_t n = f->block.n_document, used = f->n_entry, all = used + n_entry;
-    em_status status = em_array_reserve(&f->word, &f->word_capacity, used, all, sizeof *f->word);
+    em_status status = em_reserve(&f->word, &f->word_capacity, used, all);
 
     if (!status)
-        status = em_array_reserve(&f->count, &f->count_capacity, used, all, sizeof *f->count);
-    return status ? status
-                  : em_array_reserve(&f->document, &f->document_capacity, n, n + 1,
-                                     sizeof *f->document);
+        status = em_reserve(&f->count, &f->count_capacity, used, all);
+    return status ? status : em_reserve(&f->document, &f->document_capacity, n, n + 1);
 }
 
 static em_status add_document(void *to, int64_t d, em_document of)

@@ -27,10 +27,9 @@ static void append(em_state_copy *copy, em_copied_array array, const char *name,
     em_status status = copy->status;
 
     if (!status)
-        status = em_array_reserve(&copy->array, &copy->capacity, copy->n, copy->n + 1,
-                                  sizeof *copy->array);
+        status = em_reserve(&copy->array, &copy->capacity, copy->n, copy->n + 1);
     if (!status)
-        status = em_array_reserve(&copy->bytes, &copy->byte_capacity, copy->n_byte, end, 1);
+        status = em_reserve(&copy->bytes, &copy->byte_capacity, copy->n_byte, end);
     if (!status && strlen(name) >= sizeof array.name)
         status = em_fail(EM_EINTERNAL, "%s: the name of this part of the state is too long", name);
     copy->status = status;

@@ -253,8 +253,8 @@ static em_status refill(em_lines *lines)
         memmove(lines->buffer, lines->buffer + lines->begin, (size_t)held);
     lines->begin = 0;
     lines->end = held;
-    em_status status = em_array_reserve(&lines->buffer, &lines->capacity, held,
-                                        held ? 2 * held + 1 : FIRST_CAPACITY, 1);
+    em_status status =
+        em_reserve(&lines->buffer, &lines->capacity, held, held ? 2 * held + 1 : FIRST_CAPACITY);
     if (status)
         return status;
     /* One byte stays free for the terminator of a last line that has no newline. */

@@ -276,8 +276,7 @@ em_status em_table_generate(int64_t n_row, int64_t n_column, const double *value
         status = em_table_begin_run(*out, em_world_rank());
     }
     if (!status)
-        status = em_array_reserve(&(*out)->value, &(*out)->value_capacity, 0,
-                                  (end - first) * n_column, sizeof *value);
+        status = em_reserve(&(*out)->value, &(*out)->value_capacity, 0, (end - first) * n_column);
     if (!status && end > first) {
         memcpy((*out)->value, value + first * n_column,
                (size_t)((end - first) * n_column) * sizeof *value);

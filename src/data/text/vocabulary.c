@@ -53,7 +53,7 @@ static em_status append(em_vocabulary *v, const char *text, size_t length)
         return em_fail(EM_EDATA, "found %d or more different words, expected at most %d",
                        MOST_WORDS + 1, MOST_WORDS);
     em_status status = em_reserve(&v->word, &v->word_capacity, v->n_word, v->n_word + 1);
-    status = status ? status : em_array_reserve(&v->text, &v->text_capacity, v->text_used, end, 1);
+    status = status ? status : em_reserve(&v->text, &v->text_capacity, v->text_used, end);
     if (status)
         return status;
     memcpy(v->text + v->text_used, text, length);

@@ -41,7 +41,7 @@ static void add(values *v, haddr_t first, hsize_t bytes)
 {
     if (v->status || first == HADDR_UNDEF || bytes == 0)
         return;
-    v->status = em_array_reserve(&v->extent, &v->room, v->n, v->n + 1, sizeof *v->extent);
+    v->status = em_reserve(&v->extent, &v->room, v->n, v->n + 1);
     if (!v->status)
         v->extent[v->n++] = (extent){first, bytes};
 }

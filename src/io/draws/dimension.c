@@ -234,9 +234,8 @@ em_status em_dimension_get(em_dimensions *dimensions, const char *name, int64_t 
 
 static em_status add_reference(em_dimension *dimension, hobj_ref_t dataset, int axis)
 {
-    const em_status status =
-        em_array_reserve(&dimension->reference, &dimension->capacity, dimension->n_reference,
-                         dimension->n_reference + 1, sizeof *dimension->reference);
+    const em_status status = em_reserve(&dimension->reference, &dimension->capacity,
+                                        dimension->n_reference, dimension->n_reference + 1);
 
     if (status)
         return status;

@@ -132,8 +132,7 @@ static em_status read_column(const prior_target *at, const char *name, const jso
         return read_prior(at, false, value, &o->coefficient);
     if (strcmp(name, "intercept") == 0)
         return fail(at, name, "columns: its prior is model.prior.intercept");
-    status =
-        em_array_reserve(&o->named, &o->capacity, o->n_named, o->n_named + 1, sizeof *o->named);
+    status = em_reserve(&o->named, &o->capacity, o->n_named, o->n_named + 1);
     if (status)
         return status;
     em_named_prior *named = &o->named[o->n_named];

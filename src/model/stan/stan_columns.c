@@ -61,8 +61,7 @@ static em_status want(names *wanted, const char *name)
     for (int64_t i = 0; i < wanted->n; i++)
         if (strcmp(wanted->name[i], printable) == 0)
             return EM_OK;
-    status = em_array_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1,
-                              sizeof *wanted->name);
+    status = em_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1);
     status = status ? status : em_copy_text(printable, &wanted->name[wanted->n]);
     wanted->n += !status;
     return status;

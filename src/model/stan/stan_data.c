@@ -97,8 +97,7 @@ static em_status keep(data_reading *r, double value)
         datum->capacity = -1;
         return EM_OK;
     }
-    status = em_array_reserve(&datum->value, &datum->capacity, datum->n_value, datum->n_value + 1,
-                              sizeof *datum->value);
+    status = em_reserve(&datum->value, &datum->capacity, datum->n_value, datum->n_value + 1);
     if (status)
         return status;
     datum->value[datum->n_value++] = value;
@@ -234,8 +233,7 @@ static em_status read_value(data_reading *r, int depth, int64_t *shape)
 
 static em_status add_datum(em_stan_data *data, const char *name, size_t length)
 {
-    em_status status = em_array_reserve(&data->datum, &data->capacity, data->count, data->count + 1,
-                                        sizeof *data->datum);
+    em_status status = em_reserve(&data->datum, &data->capacity, data->count, data->count + 1);
 
     if (status)
         return status;

@@ -72,9 +72,8 @@ const char *em_stan_find_outside(const char *c, const char *wanted)
 
 static em_status append(em_stan_declared *declared, em_stan_declaration **out)
 {
-    const em_status status =
-        em_array_reserve(&declared->declaration, &declared->capacity, declared->count,
-                         declared->count + 1, sizeof *declared->declaration);
+    const em_status status = em_reserve(&declared->declaration, &declared->capacity,
+                                        declared->count, declared->count + 1);
 
     if (!status)
         *out = &declared->declaration[declared->count++];
