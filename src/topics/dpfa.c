@@ -18,7 +18,6 @@
  */
 #include "base/memory.h"
 #include "emass/model/counts.h"
-#include "emass/model/latent.h"
 #include "emass/model/prior.h"
 #include "emass/random.h"
 #include "math/rng.h"
@@ -63,41 +62,42 @@ typedef struct dpfa {
     const dpfa_options *options;
     em_belief_network network;
     em_parameters block[N_BLOCK];
-    double *r, *logit; /* [n_topic] room */
-    uint8_t *unit;     /* [documents at work][n_unit] */
+    double *logit; /* [n_topic] room */
+    uint8_t *unit; /* [documents at work][n_unit] */
 } dpfa;
 
-static void destroy(em_model *model)
+static void release(em_topic_model *base)
 {
-    dpfa *self = (dpfa *)model;
+    dpfa *self = (dpfa *)base;
 
     em_belief_network_destroy(&self->network);
-    em_topic_model_close(&self->base);
-    em_release_all(&self->r, &self->logit, &self->unit, &self);
+    em_release_all(&self->logit, &self->unit);
 }
 
 /* ---------------------------------------------------------------- the density */
 
-/* Adds the prior. If a block moves alone, the prior of phi is needed only if the block is phi. */
-static em_status add_prior(em_model *model, const em_query *query)
+static void add_prior(em_topic_model *base, const double *theta, double *density, double *gradient)
 {
-    dpfa *self = (dpfa *)model;
+    const dpfa *self = (const dpfa *)base;
     const em_parameters *r = &self->block[R], *network = &self->block[NETWORK];
     const double shape = self->options->shape, rate = self->options->rate;
 
-    for (int64_t c = 0; c < query->n_chain; c++) {
-        const double *theta = query->theta + c * query->stride;
-        double *gradient = query->gradient + c * query->stride, *density = &query->log_density[c];
-        if (em_topic_model_wants(query, &self->block[PHI]))
-            em_topic_parameters_add_prior(&self->base.topics, theta, density, gradient);
-        for (int64_t k = r->first; k < r->first + r->count; k++) {
-            gradient[k] += shape - rate * exp(theta[k]);
-            *density += shape * theta[k] - rate * exp(theta[k]);
-        }
-        em_belief_network_add_prior(&self->network, theta + network->first, density,
-                                    gradient + network->first);
+    for (int64_t k = r->first; k < r->first + r->count; k++) {
+        gradient[k] += shape - rate * exp(theta[k]);
+        *density += shape * theta[k] - rate * exp(theta[k]);
     }
-    return EM_OK;
+    em_belief_network_add_prior(&self->network, theta + network->first, density,
+                                gradient + network->first);
+}
+
+static void add_log_prior(em_topic_model *base, const double *theta, double *density)
+{
+    const dpfa *self = (const dpfa *)base;
+
+    for (int64_t k = self->block[R].first; k < self->block[NETWORK].first; k++)
+        *density += self->options->shape * theta[k] - self->options->rate * exp(theta[k]);
+    for (int64_t i = self->block[NETWORK].first; i < base->model.dim; i++)
+        *density -= theta[i] * theta[i] / (2 * self->network.sd * self->network.sd);
 }
 
 /* ---- what is kept of a document during its sweeps ---- */
@@ -111,13 +111,14 @@ typedef struct work {
     double *density;       /* likewise */
 } work;
 
-static bool has_weights(const dpfa *self, const double *theta)
+static bool set_weights(em_topic_model *base, const double *theta)
 {
+    const dpfa *self = (const dpfa *)base;
     bool finite = true;
 
     for (int64_t k = 0; k < self->block[R].count; k++) {
-        self->r[k] = exp(theta[self->block[R].first + k]) + LEAST_WEIGHT;
-        finite &= isfinite(self->r[k]) != 0;
+        base->weight[k] = exp(theta[self->block[R].first + k]) + LEAST_WEIGHT;
+        finite &= isfinite(base->weight[k]) != 0;
     }
     for (int64_t i = 0; i < self->block[NETWORK].count; i++)
         finite &= isfinite(theta[self->block[NETWORK].first + i]) != 0;
@@ -129,7 +130,7 @@ static double active_weight(const dpfa *self, const uint8_t *unit)
     double sum = 0;
 
     for (int64_t k = 0; k < self->base.topics.shape.n_topic; k++)
-        sum += unit[k] ? self->r[k] : 0;
+        sum += unit[k] ? self->base.weight[k] : 0;
     return sum;
 }
 
@@ -161,8 +162,8 @@ static void draw_lowest(dpfa *self, const double *network, const em_local_docume
     em_belief_network_logits(&self->network, network, unit, 0, self->logit);
     for (int64_t k = 0; k < self->base.topics.shape.n_topic; k++) {
         const double u = em_uniform(&stream, (uint64_t)k);
-        unit[k] =
-            document->tokens[k] > 0 || log(u) - log1p(-u) < self->logit[k] + self->r[k] * rest;
+        unit[k] = document->tokens[k] > 0 ||
+                  log(u) - log1p(-u) < self->logit[k] + self->base.weight[k] * rest;
     }
 }
 
@@ -182,7 +183,7 @@ static void before(void *untyped, const em_local_document *document, float *prio
         em_belief_network_sweep(&self->network, at->network, &stream, 0, unit);
     }
     for (int64_t k = 0; k < n_topic; k++)
-        prior[k] = unit[k] ? (float)self->r[k] : 0;
+        prior[k] = unit[k] ? (float)self->base.weight[k] : 0;
 }
 
 static void after(void *untyped, const em_local_document *document)
@@ -198,7 +199,7 @@ static void after(void *untyped, const em_local_document *document)
                      lgamma(b0 + active) - lgamma(sum);
 
     for (int64_t k = 0; k < self->base.topics.shape.n_topic; k++) {
-        const double r = self->r[k], tokens = (double)document->tokens[k];
+        const double r = self->base.weight[k], tokens = (double)document->tokens[k];
         double slope = length_slope;
         if (!unit[k])
             continue;
@@ -213,36 +214,22 @@ static void after(void *untyped, const em_local_document *document)
         em_belief_network_add(&self->network, at->network, unit, EM_TOPIC_UNIT, at->network_slope);
 }
 
-/* Adds the likelihood. Counts of tokens are stored where the gradient of phi will be, and sums of
- * derivatives where the other gradients will be. */
-static em_status add_likelihood(em_model *model, const em_query *query)
+/* Sums of derivatives are stored where the gradients will be. */
+static em_status sample(em_topic_model *base, const double *theta, double *gradient,
+                        em_local_query *query, em_local_sums *sums)
 {
-    dpfa *self = (dpfa *)model;
-    em_status status = EM_OK;
+    dpfa *self = (dpfa *)base;
+    work at = {self, theta + self->block[NETWORK].first, gradient + self->block[R].first,
+               gradient + self->block[NETWORK].first, sums->density};
+    const em_local_each each = {&at, before, after};
 
-    for (int64_t c = 0; !status && c < query->n_chain; c++) {
-        const double *theta = query->theta + c * query->stride;
-        double *gradient = query->gradient + c * query->stride;
-        work at = {self, theta + self->block[NETWORK].first, gradient + self->block[R].first,
-                   gradient + self->block[NETWORK].first, &query->log_density[c]};
-        const em_local_each each = {&at, before, after};
-        const em_local_query local = {.draw = em_query_draw(query, c),
-                                      .rows = query->rows,
-                                      .each = &each,
-                                      .phi = self->base.phi,
-                                      .topic = em_topic_model_warm(&self->base, query->chain[c])};
-        const em_local_sums sums = {.count = gradient, .density = &query->log_density[c]};
-        if (em_topic_parameters_phi(&self->base.topics, theta, self->base.phi) &&
-            has_weights(self, theta))
-            status = em_local_sample(self->base.local, &local, &sums);
-        else
-            query->log_density[c] = NAN;
-    }
-    return status;
+    query->alpha = NULL;
+    query->each = &each;
+    return em_local_sample(base->local, query, sums);
 }
 
 /* Converts the sums of derivatives by the other parameters from integer units to numbers. */
-static void finish_others(em_topic_model *base, const double *theta, double *gradient)
+static void finish(em_topic_model *base, const double *theta, double *gradient)
 {
     const dpfa *self = (const dpfa *)base;
     const double sweeps = (double)self->base.options->local.keep;
@@ -253,62 +240,36 @@ static void finish_others(em_topic_model *base, const double *theta, double *gra
         gradient[i] *= exp(theta[i]) / (exp(theta[i]) + LEAST_WEIGHT);
 }
 
-static void finish_likelihood(em_model *model, const em_query *sums)
-{
-    em_topic_model_finish((em_topic_model *)model, sums, finish_others);
-}
-
 /* ---------------------------------------------------------------- chains */
 
-static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
+static void start(const em_topic_model *base, const em_draw *draw, double *theta)
 {
-    const dpfa *self = (const dpfa *)model;
-    const int64_t first = self->block[R].first;
+    const int64_t first = ((const dpfa *)base)->block[R].first;
 
-    em_topic_model_start(&self->base, draw, theta);
-    em_draw_normals(draw, (uint64_t)first, self->base.model.dim - first, theta + first);
-    for (int64_t i = first; i < self->base.model.dim; i++)
+    em_draw_normals(draw, (uint64_t)first, base->model.dim - first, theta + first);
+    for (int64_t i = first; i < base->model.dim; i++)
         theta[i] *= START_SPREAD;
-    return EM_OK;
-}
-
-static double log_density_of(dpfa *self, int64_t chain, const double *theta)
-{
-    double density = em_topic_model_density(&self->base, chain, theta);
-
-    for (int64_t k = self->block[R].first; k < self->block[NETWORK].first; k++)
-        density += self->options->shape * theta[k] - self->options->rate * exp(theta[k]);
-    for (int64_t i = self->block[NETWORK].first; i < self->base.model.dim; i++)
-        density -= theta[i] * theta[i] / (2 * self->network.sd * self->network.sd);
-    return density;
-}
-
-static em_status after_iteration(em_model *model, const em_update *after)
-{
-    dpfa *self = (dpfa *)model;
-    em_status status = EM_OK;
-
-    for (int64_t c = 0; !status && c < after->n_chain; c++) {
-        const double *theta = after->theta + c * after->stride;
-        const double density = log_density_of(self, after->chain[c], theta);
-        has_weights(self, theta);
-        status = em_topic_model_take(&self->base, after, c, density, self->r);
-    }
-    return status;
 }
 
 /* Reports a draw. Weights are sorted by size, so that they have one order in all chains. */
-static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+static double *report(em_topic_model *base, const double *theta, double *out)
 {
-    dpfa *self = (dpfa *)model;
-    const int64_t n = self->base.topics.shape.n_topic;
+    const int64_t n = base->topics.shape.n_topic;
 
-    has_weights(self, theta);
-    memcpy(out, self->r, (size_t)n * sizeof *out);
+    set_weights(base, theta);
+    memcpy(out, base->weight, (size_t)n * sizeof *out);
     em_topic_order(n, out);
-    em_topic_model_report(&self->base, draw->chain, theta, out + self->base.topics.shape.n_topic);
-    return EM_OK;
+    return out + n;
 }
+
+static const em_topic_kind kind = {.release = release,
+                                   .add_prior = add_prior,
+                                   .add_log_prior = add_log_prior,
+                                   .set_weights = set_weights,
+                                   .sample = sample,
+                                   .finish = finish,
+                                   .start = start,
+                                   .report = report};
 
 /* ---------------------------------------------------------------- set up */
 
@@ -332,7 +293,7 @@ static em_status allocate_arrays(dpfa *self)
     const em_lda_shape *shape = &self->base.topics.shape;
 
     return em_allocate_all(
-        EM_ARRAY(self->r, shape->n_topic), EM_ARRAY(self->logit, shape->n_topic),
+        EM_ARRAY(self->logit, shape->n_topic),
         EM_ARRAY(self->unit, em_local_most_documents(self->base.local) * self->network.n_unit));
 }
 
@@ -362,7 +323,7 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     em_status status;
 
     self->options = options;
-    status = em_topic_model_open(&self->base, &self->options->poisson.topic, context);
+    status = em_topic_model_open(&self->base, &kind, &self->options->poisson.topic, context);
     status = status ? status : set_network(self);
     status = status ? status : allocate_arrays(self);
     if (!status)
@@ -379,14 +340,7 @@ const em_model_ops em_model_dpfa = {
     .sampler = "msgnht",
     .create = em_model_build,
     .state = &(const em_construction){sizeof(dpfa), set_up},
-    .destroy = destroy,
-    .add_prior = add_prior,
-    .report = report,
-    .start = draw_start,
     .describe = em_topic_model_describe,
-    .add_likelihood = add_likelihood,
-    .latent =
-        &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
-    .counts = &(const em_model_counts){.all = true, .finish = finish_likelihood},
-    .averages = &em_topic_model_averages,
-    .prior = &em_topic_no_prior};
+    .counts = &(const em_model_counts){.all = true, .finish = em_topic_model_finish},
+    .prior = &em_topic_no_prior,
+    EM_TOPIC_MODEL};

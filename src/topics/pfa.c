@@ -19,7 +19,6 @@
  */
 #include "base/memory.h"
 #include "emass/model/counts.h"
-#include "emass/model/latent.h"
 #include "emass/model/metric.h"
 #include "emass/model/prior.h"
 #include "math/simd/tokens.h"
@@ -55,35 +54,34 @@ typedef struct pfa {
     const pfa_options *options;
     em_gamma_process process;
     em_parameters block[N_BLOCK];
-    double *r, *slope; /* [n_topic] room */
-    double *metric;    /* [4][2 n_topic + 3] room */
+    double *slope, *metric; /* [2 n_topic + 3] and [4][2 n_topic + 3] room */
 } pfa;
 
-static void destroy(em_model *model)
+static void release(em_topic_model *base)
 {
-    pfa *self = (pfa *)model;
+    pfa *self = (pfa *)base;
 
-    em_topic_model_close(&self->base);
-    em_release_all(&self->r, &self->slope, &self->metric, &self);
+    em_release_all(&self->slope, &self->metric);
 }
 
 /* ---------------------------------------------------------------- the density */
 
-/* Adds the prior. If a block moves alone, the prior of phi is needed only if the block is phi. */
-static em_status add_prior(em_model *model, const em_query *query)
+static void add_prior(em_topic_model *base, const double *theta, double *density, double *gradient)
 {
-    pfa *self = (pfa *)model;
+    em_gamma_process_add_prior(&((pfa *)base)->process, theta + base->topics.n, density,
+                               gradient + base->topics.n);
+}
 
-    for (int64_t c = 0; c < query->n_chain; c++) {
-        const double *theta = query->theta + c * query->stride;
-        double *gradient = query->gradient + c * query->stride;
-        if (em_topic_model_wants(query, &self->block[PHI]))
-            em_topic_parameters_add_prior(&self->base.topics, theta, &query->log_density[c],
-                                          gradient);
-        em_gamma_process_add_prior(&self->process, theta + self->base.topics.n,
-                                   &query->log_density[c], gradient + self->base.topics.n);
-    }
-    return EM_OK;
+static void add_log_prior(em_topic_model *base, const double *theta, double *density)
+{
+    pfa *self = (pfa *)base;
+
+    em_gamma_process_add_prior(&self->process, theta + base->topics.n, density, self->slope);
+}
+
+static bool set_weights(em_topic_model *base, const double *theta)
+{
+    return em_gamma_process_weights(&((pfa *)base)->process, theta + base->topics.n, base->weight);
 }
 
 /* Adds the density of the lengths of documents given R, which is the same in all `keep` sweeps, and
@@ -94,7 +92,7 @@ static void add_lengths(const pfa *self, const em_rows *rows, double *density, d
     double R = 0, none, sum = 0, derivative = 0;
 
     for (int64_t k = 0; k < self->process.n; k++)
-        R += self->r[k];
+        R += self->base.weight[k];
     none = lgamma(a0 + b0) - lgamma(a0) - lgamma(b0) + lgamma(b0 + R) - lgamma(R);
     for (int64_t i = 0; i < rows->count; i++) {
         const double n = (double)em_local_length(self->base.local, em_row(rows, i));
@@ -105,60 +103,33 @@ static void add_lengths(const pfa *self, const em_rows *rows, double *density, d
     *slope += derivative;
 }
 
-/* Adds the likelihood. Counts of tokens are stored where the gradient of phi will be, sums of the
- * slopes where that of E will be, and sums of the lengths where that of T will be. Densities are in
- * integer units. */
-static em_status add_likelihood(em_model *model, const em_query *query)
+/* Sums of the slopes are stored where the gradient of E will be, and sums of the lengths where that
+ * of T will be. */
+static em_status sample(em_topic_model *base, const double *theta, double *gradient,
+                        em_local_query *query, em_local_sums *sums)
 {
-    pfa *self = (pfa *)model;
-    const em_parameters *block = self->block;
-    em_status status = EM_OK;
+    pfa *self = (pfa *)base;
 
-    if (query->block && query->block->first == block[HYPER].first)
-        return EM_OK;
-    for (int64_t c = 0; !status && c < query->n_chain; c++) {
-        const double *theta = query->theta + c * query->stride;
-        double *gradient = query->gradient + c * query->stride;
-        const em_local_query local = {.draw = em_query_draw(query, c),
-                                      .rows = query->rows,
-                                      .alpha = self->r,
-                                      .phi = self->base.phi,
-                                      .topic = em_topic_model_warm(&self->base, query->chain[c])};
-        const em_local_sums sums = {.count = gradient,
-                                    .slope = gradient + block[E].first,
-                                    .density = &query->log_density[c]};
-        if (em_topic_parameters_phi(&self->base.topics, theta, self->base.phi) &&
-            em_gamma_process_weights(&self->process, theta + block[E].first, self->r)) {
-            status = em_local_sample(self->base.local, &local, &sums);
-            add_lengths(self, &query->rows, &query->log_density[c], &gradient[block[T].first]);
-        } else {
-            query->log_density[c] = NAN;
-        }
-    }
+    (void)theta;
+    sums->slope = gradient + self->block[E].first;
+    const em_status status = em_local_sample(base->local, query, sums);
+    add_lengths(self, &query->rows, sums->density, &gradient[self->block[T].first]);
     return status;
 }
 
 /* Converts the sums in the places of E and T to derivatives by r, and then to those by E and T. */
-static void finish_weights(em_topic_model *base, const double *theta, double *gradient)
+static void finish(em_topic_model *base, const double *theta, double *gradient)
 {
     pfa *self = (pfa *)base;
     const int64_t n = self->process.n;
     const double sweeps = (double)self->base.options->local.keep;
     double *own = gradient + self->block[E].first;
 
-    em_gamma_process_weights(&self->process, theta + self->block[E].first, self->r);
+    set_weights(base, theta);
     for (int64_t k = 0; k < n; k++)
-        self->slope[k] = EM_TOPIC_UNIT * (own[k] / (sweeps * self->r[k]) + own[n]);
+        self->slope[k] = EM_TOPIC_UNIT * (own[k] / (sweeps * base->weight[k]) + own[n]);
     memset(own, 0, (size_t)(n + 1) * sizeof *own);
     em_gamma_process_add_slope(&self->process, theta + self->block[E].first, self->slope, own);
-}
-
-static void finish_likelihood(em_model *model, const em_query *sums)
-{
-    pfa *self = (pfa *)model;
-
-    if (!sums->block || sums->block->first != self->block[HYPER].first)
-        em_topic_model_finish(&self->base, sums, finish_weights);
 }
 
 /* ---------------------------------------------------------------- a metric */
@@ -215,7 +186,7 @@ static void ask_topics(pfa *self, const em_diagonal *ask)
 {
     const double tokens = (double)self->base.corpus->n_token;
     const int64_t n = self->process.n;
-    double *r = self->r, *by_r = self->base.topics.count, R = 0, mean = 0;
+    double *r = self->base.weight, *by_r = self->base.topics.count, R = 0, mean = 0;
 
     memcpy(self->slope, theta_of(ask, &self->block[E]), (size_t)n * sizeof *r);
     memcpy(self->slope + n, theta_of(ask, &self->block[T]), (size_t)n * sizeof *r);
@@ -249,46 +220,35 @@ static void diagonal(em_model *model, const em_diagonal *ask)
 
 /* ---------------------------------------------------------------- chains */
 
-static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
+static void start(const em_topic_model *base, const em_draw *draw, double *theta)
 {
-    const pfa *self = (const pfa *)model;
-
-    em_topic_model_start(&self->base, draw, theta);
-    em_gamma_process_start(&self->process, draw, (uint64_t)self->base.topics.n,
-                           theta + self->base.topics.n);
-    return EM_OK;
-}
-
-static em_status after_iteration(em_model *model, const em_update *after)
-{
-    pfa *self = (pfa *)model;
-    em_status status = EM_OK;
-
-    for (int64_t c = 0; !status && c < after->n_chain; c++) {
-        const double *theta = after->theta + c * after->stride;
-        const double *own = theta + self->base.topics.n;
-        double density = em_topic_model_density(&self->base, after->chain[c], theta);
-        em_gamma_process_add_prior(&self->process, own, &density, self->slope);
-        em_gamma_process_weights(&self->process, own, self->r);
-        status = em_topic_model_take(&self->base, after, c, density, self->r);
-    }
-    return status;
+    em_gamma_process_start(&((const pfa *)base)->process, draw, (uint64_t)base->topics.n,
+                           theta + base->topics.n);
 }
 
 /* Reports a draw: the hyperparameters, and the weights sorted by size, so that they have one order
  * in all chains. */
-static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+static double *report(em_topic_model *base, const double *theta, double *out)
 {
-    pfa *self = (pfa *)model;
+    const pfa *self = (const pfa *)base;
     const double *hyper = theta + self->block[HYPER].first;
 
     for (int i = 0; i < EM_GAMMA_HYPER; i++)
         *out++ = exp(hyper[i]);
-    em_gamma_process_weights(&self->process, theta + self->base.topics.n, out);
+    em_gamma_process_weights(&self->process, theta + base->topics.n, out);
     em_topic_order(self->process.n, out);
-    em_topic_model_report(&self->base, draw->chain, theta, out + self->process.n);
-    return EM_OK;
+    return out + self->process.n;
 }
+
+static const em_topic_kind kind = {.release = release,
+                                   .add_prior = add_prior,
+                                   .add_log_prior = add_log_prior,
+                                   .set_weights = set_weights,
+                                   .sample = sample,
+                                   .finish = finish,
+                                   .start = start,
+                                   .report = report,
+                                   .has_hyper = true};
 
 /* ---------------------------------------------------------------- set up */
 
@@ -318,13 +278,12 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     pfa *self = (pfa *)model;
     const pfa_options *options = self->options = untyped;
     const int64_t n_topic = options->poisson.topic.topics;
-    em_status status = em_topic_model_open(&self->base, &options->poisson.topic, context);
+    em_status status = em_topic_model_open(&self->base, &kind, &options->poisson.topic, context);
 
     self->process =
         (em_gamma_process){n_topic, options->rounds, options->hyper_shape, options->hyper_rate};
     if (!status)
-        status = em_allocate_all(EM_ARRAY(self->r, n_topic),
-                                 EM_ARRAY(self->slope, em_gamma_process_size(&self->process)),
+        status = em_allocate_all(EM_ARRAY(self->slope, em_gamma_process_size(&self->process)),
                                  EM_ARRAY(self->metric, 4 * em_gamma_process_size(&self->process)));
     if (!status)
         set_model(self);
@@ -340,15 +299,8 @@ const em_model_ops em_model_pfa = {
     .sampler = "msgnht",
     .create = em_model_build,
     .state = &(const em_construction){sizeof(pfa), set_up},
-    .destroy = destroy,
-    .add_prior = add_prior,
-    .report = report,
-    .start = draw_start,
     .describe = em_topic_model_describe,
-    .add_likelihood = add_likelihood,
-    .latent =
-        &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
-    .counts = &(const em_model_counts){.all = true, .finish = finish_likelihood},
-    .averages = &em_topic_model_averages,
+    .counts = &(const em_model_counts){.all = true, .finish = em_topic_model_finish},
     .metric = &(const em_model_metric){.diagonal = diagonal},
-    .prior = &em_topic_no_prior};
+    .prior = &em_topic_no_prior,
+    EM_TOPIC_MODEL};

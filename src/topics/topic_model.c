@@ -38,7 +38,8 @@ static em_status allocate_arrays(em_topic_model *self, bool warm)
     const em_lda_shape *shape = &self->topics.shape;
     em_status status = em_allocate_all(EM_ARRAY(self->phi, shape->n_word * shape->stride),
                                        EM_ARRAY(self->count, self->n_chain * shape->n_topic),
-                                       EM_ARRAY(self->density, self->n_chain));
+                                       EM_ARRAY(self->density, self->n_chain),
+                                       EM_ARRAY(self->weight, shape->n_topic));
 
     if (!status && warm)
         status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
@@ -46,11 +47,12 @@ static em_status allocate_arrays(em_topic_model *self, bool warm)
     return status;
 }
 
-em_status em_topic_model_open(em_topic_model *self, const em_topic_options *options,
-                              const em_model_context *context)
+em_status em_topic_model_open(em_topic_model *self, const em_topic_kind *kind,
+                              const em_topic_options *options, const em_model_context *context)
 {
     em_status status;
 
+    self->kind = kind;
     self->options = options;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
@@ -58,17 +60,20 @@ em_status em_topic_model_open(em_topic_model *self, const em_topic_options *opti
     status = status ? status : em_topic_parameters_create(&self->topics);
     if (!status)
         status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
-    status = status ? status : allocate_arrays(self, options->local.warm_start);
-    return status;
+    return status ? status : allocate_arrays(self, options->local.warm_start);
 }
 
-void em_topic_model_close(em_topic_model *self)
+void em_topic_model_destroy(em_model *model)
 {
+    em_topic_model *self = (em_topic_model *)model;
+
+    if (self->kind && self->kind->release)
+        self->kind->release(self);
     em_topic_record_destroy(&self->record);
     em_topic_parameters_destroy(&self->topics);
     em_local_destroy(&self->local);
     em_corpus_destroy(&self->corpus);
-    em_release_all(&self->phi, &self->count, &self->density, &self->topic);
+    em_release_all(&self->phi, &self->count, &self->density, &self->weight, &self->topic, &self);
 }
 
 void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
@@ -84,19 +89,15 @@ void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
     em_topic_record_declare(self->record, &self->model, self->variable, self->average);
 }
 
-/* ---------------------------------------------------------------- chains */
-
-bool em_topic_model_wants(const em_query *query, const em_parameters *block)
-{
-    return !query->block || query->block->first == block->first;
-}
+/* ---------------------------------------------------------------- the density */
 
 static int64_t local_chain(const em_topic_model *self, int64_t chain)
 {
     return chain - self->first_chain;
 }
 
-uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain)
+/* The topics [em_local_n_token] of a chain of this rank, for warm starts; NULL: none. */
+static uint16_t *warm_topics(const em_topic_model *self, int64_t chain)
 {
     return self->topic ? self->topic + local_chain(self, chain) * em_local_n_token(self->local)
                        : NULL;
@@ -107,11 +108,58 @@ static double *count_of(const em_topic_model *self, int64_t chain)
     return self->count + local_chain(self, chain) * self->topics.shape.n_topic;
 }
 
-void em_topic_model_start(const em_topic_model *self, const em_draw *draw, double *theta)
+/* If a block moves alone, the prior of phi is needed only if the block is phi. A model of phi alone
+ * gives no log prior with a gradient. */
+em_status em_topic_model_add_prior(em_model *model, const em_query *query)
 {
-    em_topic_parameters_start(&self->topics, draw, theta);
-    if (self->topic)
-        em_local_start(self->local, em_topic_model_warm(self, draw->chain));
+    em_topic_model *self = (em_topic_model *)model;
+    const bool alone = !self->kind->add_prior;
+
+    for (int64_t c = 0; c < query->n_chain; c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride, *density = &query->log_density[c];
+        if (!query->block || query->block->first == model->block->first)
+            em_topic_parameters_add_prior(
+                &self->topics, theta, alone && query->wanted == EM_WANT_GRADIENT ? NULL : density,
+                gradient);
+        if (!alone)
+            self->kind->add_prior(self, theta, density, gradient);
+    }
+    return EM_OK;
+}
+
+/* Whether only the prior depends on the block that moves. */
+static bool is_hyper(const em_topic_model *self, const em_parameters *block)
+{
+    return self->kind->has_hyper && block &&
+           block->first == self->model.block[self->model.n_block - 1].first;
+}
+
+/* Stores counts of tokens where the gradient of phi will be, and sums for other parameters where
+ * their gradients will be. Densities are in integer units. */
+em_status em_topic_model_add_likelihood(em_model *model, const em_query *query)
+{
+    em_topic_model *self = (em_topic_model *)model;
+    const em_topic_kind *kind = self->kind;
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < query->n_chain && !is_hyper(self, query->block); c++) {
+        const double *theta = query->theta + c * query->stride;
+        double *gradient = query->gradient + c * query->stride;
+        em_local_query local = {.draw = em_query_draw(query, c),
+                                .rows = query->rows,
+                                .alpha = self->weight,
+                                .phi = self->phi,
+                                .topic = warm_topics(self, query->chain[c])};
+        em_local_sums sums = {.count = gradient, .density = &query->log_density[c]};
+        if (!em_topic_parameters_phi(&self->topics, theta, self->phi) ||
+            (kind->set_weights && !kind->set_weights(self, theta)))
+            query->log_density[c] = NAN;
+        else
+            status = kind->sample ? kind->sample(self, theta, gradient, &local, &sums)
+                                  : em_local_sample(self->local, &local, &sums);
+    }
+    return status;
 }
 
 static void finish_chain(em_topic_model *self, int64_t chain, const double *theta, double *density,
@@ -130,49 +178,86 @@ static void finish_chain(em_topic_model *self, int64_t chain, const double *thet
         self->density[local_chain(self, chain)] = *density / all;
 }
 
-void em_topic_model_finish(em_topic_model *self, const em_query *sums, em_topic_slope *others)
+/* Replaces the sums over sweeps and documents by the log likelihood and its gradient. Stores
+ * `count` and `density` of each chain for reports. */
+void em_topic_model_finish(em_model *model, const em_query *sums)
 {
-    for (int64_t c = 0; c < sums->n_chain; c++) {
+    em_topic_model *self = (em_topic_model *)model;
+
+    for (int64_t c = 0; c < sums->n_chain && !is_hyper(self, sums->block); c++) {
         const double *theta = sums->theta + c * sums->stride;
         double *gradient = sums->gradient + c * sums->stride;
         if (isnan(sums->log_density[c]))
             continue;
         finish_chain(self, sums->chain[c], theta, &sums->log_density[c], gradient);
-        if (others)
-            others(self, theta, gradient);
+        if (self->kind->finish)
+            self->kind->finish(self, theta, gradient);
     }
 }
 
-double em_topic_model_density(em_topic_model *self, int64_t chain, const double *theta)
+/* ---------------------------------------------------------------- chains */
+
+em_status em_topic_model_start(em_model *model, const em_draw *draw, double *theta)
+{
+    const em_topic_model *self = (const em_topic_model *)model;
+
+    em_topic_parameters_start(&self->topics, draw, theta);
+    if (self->topic) /* those that a start before it has left */
+        em_local_start(self->local, warm_topics(self, draw->chain));
+    if (self->kind->start)
+        self->kind->start(self, draw, theta);
+    return EM_OK;
+}
+
+/* The log posterior. The log likelihood per token of the last evaluation stands for that of all
+ * tokens. */
+static double log_density_of(em_topic_model *self, int64_t chain, const double *theta)
 {
     double density = self->density[local_chain(self, chain)] * (double)self->corpus->n_token;
 
     em_topic_parameters_add_prior(&self->topics, theta, &density, NULL);
+    self->kind->add_log_prior(self, theta, &density);
     return density;
 }
 
-em_status em_topic_model_take(em_topic_model *self, const em_update *after, int64_t c,
-                              double log_density, const double *alpha)
+static em_status after_iteration(em_model *model, const em_update *after)
 {
-    const em_chain_topics state = {.chain = after->chain[c],
-                                   .log_density = log_density,
-                                   .phi = self->phi,
-                                   .count = count_of(self, after->chain[c]),
-                                   .alpha = alpha,
-                                   .beta = beta_of(self->options)};
+    em_topic_model *self = (em_topic_model *)model;
+    const em_topic_kind *kind = self->kind;
+    em_status status = EM_OK;
 
-    if (em_topic_record_wants_phi(self->record, after))
-        em_topic_parameters_phi(&self->topics, after->theta + c * after->stride, self->phi);
-    return em_topic_record_take(self->record, after, &state);
+    for (int64_t c = 0; !status && c < after->n_chain; c++) {
+        const double *theta = after->theta + c * after->stride;
+        const em_chain_topics state = {
+            .chain = after->chain[c],
+            .log_density = kind->add_log_prior ? log_density_of(self, after->chain[c], theta)
+                                               : after->log_density[c],
+            .phi = self->phi,
+            .count = count_of(self, after->chain[c]),
+            .alpha = self->weight,
+            .beta = beta_of(self->options)};
+        if (kind->set_weights)
+            kind->set_weights(self, theta);
+        if (em_topic_record_wants_phi(self->record, after))
+            em_topic_parameters_phi(&self->topics, theta, self->phi);
+        status = em_topic_record_take(self->record, after, &state);
+    }
+    return status;
 }
 
 /* ---------------------------------------------------------------- reported variables */
 
-void em_topic_model_report(em_topic_model *self, int64_t chain, const double *theta, double *out)
+em_status em_topic_model_report(em_model *model, const em_draw *draw, const double *theta,
+                                double *out)
 {
+    em_topic_model *self = (em_topic_model *)model;
+
+    if (self->kind->report)
+        out = self->kind->report(self, theta, out);
     if (em_topic_record_stores_phi(self->record))
         em_topic_parameters_phi(&self->topics, theta, self->phi);
-    em_topic_record_report(self->record, chain, self->phi, out);
+    em_topic_record_report(self->record, draw->chain, self->phi, out);
+    return EM_OK;
 }
 
 static em_status pool_averages(em_model *model)
@@ -188,7 +273,7 @@ static void report_averages(em_model *model, int64_t chain, double *out)
 const em_model_averages em_topic_model_averages = {.pool = pool_averages,
                                                    .report = report_averages};
 
-em_status em_topic_model_visit(em_model *model, const em_visitor *visitor)
+static em_status visit(em_model *model, const em_visitor *visitor)
 {
     em_topic_model *self = (em_topic_model *)model;
     em_status status = em_topic_record_visit(self->record, visitor);
@@ -203,6 +288,8 @@ em_status em_topic_model_visit(em_model *model, const em_visitor *visitor)
                              self->corpus->first_token, em_local_n_token(self->local), self->topic);
     return status;
 }
+
+const em_model_latent em_topic_model_latent = {.visit = visit, .after_iteration = after_iteration};
 
 void em_topic_model_describe(const em_model *model, FILE *out)
 {

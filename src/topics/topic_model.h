@@ -8,6 +8,7 @@
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "emass/model/averages.h"
+#include "emass/model/counts.h"
 #include "emass/model/latent.h"
 #include "topics/lda_local.h"
 #include "topics/topic_options.h"
@@ -19,9 +20,36 @@
 
 enum { EM_TOPIC_OWN = 2 }; /* the largest number of a model's own variables */
 
+typedef struct em_topic_model em_topic_model;
+
+/* What one of these models has besides phi, the first of its blocks; all NULL in a model that has
+ * no other parameters. theta [dim] and gradient [dim] are those of a chain. All Local. */
+typedef struct em_topic_kind {
+    /* Frees what the model has allocated of its own. */
+    void (*release)(em_topic_model *self);
+    /* Adds the log prior of the other parameters, and its gradient. */
+    void (*add_prior)(em_topic_model *self, const double *theta, double *density, double *gradient);
+    /* Adds that log prior alone. */
+    void (*add_log_prior)(em_topic_model *self, const double *theta, double *density);
+    /* Sets self->weight. Returns whether all parameters but those of phi are finite. */
+    bool (*set_weights)(em_topic_model *self, const double *theta);
+    /* Calls em_local_sample with a query whose alpha is self->weight, and sums of count and
+     * density, after it has added to both what its own gradient needs. */
+    em_status (*sample)(em_topic_model *self, const double *theta, double *gradient,
+                        em_local_query *query, em_local_sums *sums);
+    /* Replaces the sums for the other parameters by their gradient, in place. */
+    void (*finish)(em_topic_model *self, const double *theta, double *gradient);
+    /* Sets the other parameters of a start. */
+    void (*start)(const em_topic_model *self, const em_draw *draw, double *theta);
+    /* Writes the model's own variables, and returns the end of them. */
+    double *(*report)(em_topic_model *self, const double *theta, double *out);
+    bool has_hyper; /* the likelihood does not depend on the last block */
+} em_topic_kind;
+
 /* The first member of a topic model for stochastic gradients. */
-typedef struct em_topic_model {
+struct em_topic_model {
     em_model model;
+    const em_topic_kind *kind;
     const em_topic_options *options;
     em_corpus *corpus;
     em_local *local;
@@ -32,58 +60,39 @@ typedef struct em_topic_model {
     float *phi;      /* [n_word][stride] work space */
     double *count;   /* [n_chain][n_topic] tokens in each topic, at the last evaluation */
     double *density; /* [n_chain] log likelihood per token, at the last evaluation */
+    double *weight;  /* [n_topic] the prior of the topics of documents */
     uint16_t *topic; /* [n_chain][em_local_n_token] topics for warm starts; NULL: none */
-} em_topic_model;
+};
 
 /* Reads the data and sets all members of a model; its ops must be set and the rest zero. `options`
  * outlive it. Collective. Errors: those of em_corpus_read and em_local_create. */
-em_status em_topic_model_open(em_topic_model *self, const em_topic_options *options,
-                              const em_model_context *context);
-void em_topic_model_close(em_topic_model *self);
+em_status em_topic_model_open(em_topic_model *self, const em_topic_kind *kind,
+                              const em_topic_options *options, const em_model_context *context);
 
 /* Sets the number of parameters, dim, and their blocks [n_block]. Adds the common variables after
  * the model's own in self->variable. Local. */
 void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
                             const em_parameters *block);
 
-/* Whether the query needs the gradient with respect to these parameters. Local. */
-bool em_topic_model_wants(const em_query *query, const em_parameters *block);
-
-/* The topics [em_local_n_token] of a chain of this rank, for warm starts; NULL: none. Local. */
-uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain);
-
-/* Sets the initial values of the parameters of phi, and removes the topics for warm starts. Local.
- */
-void em_topic_model_start(const em_topic_model *self, const em_draw *draw, double *theta);
-
-/* Replaces the sums of one chain for parameters other than those of phi by their gradient, in place
- * in gradient [dim]. */
-typedef void em_topic_slope(em_topic_model *self, const double *theta, double *gradient);
-
-/* Replaces the sums over sweeps and documents in sums->log_density and sums->gradient by the log
- * likelihood and its gradient. `others` does so for parameters other than those of phi; NULL: there
- * are none. Stores `count` and `density` of each chain for reports. Local. */
-void em_topic_model_finish(em_topic_model *self, const em_query *sums, em_topic_slope *others);
-
-/* The log likelihood and the log prior of the parameters of phi; the prior of other parameters is
- * not included. The log likelihood per token of the last evaluation stands for that of all tokens.
- * Local. */
-double em_topic_model_density(em_topic_model *self, int64_t chain, const double *theta);
-
-/* Records the state after an iteration of the c-th of the chains of `after`. alpha [n_topic].
- * Collective over the ranks of a group. Errors: those of em_topic_record_take. */
-em_status em_topic_model_take(em_topic_model *self, const em_update *after, int64_t c,
-                              double log_density, const double *alpha);
-
-/* Writes the variables that em_topic_model_declare adds. Local. */
-void em_topic_model_report(em_topic_model *self, int64_t chain, const double *theta, double *out);
-
 /* em_model_ops.create of model lda for stochastic gradients (lda_expanded.c), with `alpha` as the
  * prior of each document's weights (NAN: EM_LDA_ALPHA). `options` outlive the model. */
 em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
                                  const em_model_context *context, em_model **out);
 
-/* Members of em_model_ops and of the capabilities of a model, by these names. */
-extern const em_model_averages em_topic_model_averages;
-em_status em_topic_model_visit(em_model *model, const em_visitor *visitor);
+/* Members of em_model_ops. All but `describe` and `counts` are in EM_TOPIC_MODEL. Collective and
+ * Local as there. */
+void em_topic_model_destroy(em_model *model);
+em_status em_topic_model_add_prior(em_model *model, const em_query *query);
+em_status em_topic_model_add_likelihood(em_model *model, const em_query *query);
+void em_topic_model_finish(em_model *model, const em_query *sums);
+em_status em_topic_model_start(em_model *model, const em_draw *draw, double *theta);
+em_status em_topic_model_report(em_model *model, const em_draw *draw, const double *theta,
+                                double *out);
 void em_topic_model_describe(const em_model *model, FILE *out);
+extern const em_model_latent em_topic_model_latent;
+extern const em_model_averages em_topic_model_averages;
+#define EM_TOPIC_MODEL                                                                             \
+    .destroy = em_topic_model_destroy, .add_prior = em_topic_model_add_prior,                      \
+    .report = em_topic_model_report, .start = em_topic_model_start,                                \
+    .add_likelihood = em_topic_model_add_likelihood, .latent = &em_topic_model_latent,             \
+    .averages = &em_topic_model_averages
