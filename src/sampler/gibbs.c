@@ -3,8 +3,6 @@
  * has `sweeps` updates. */
 #include "sampler/gibbs.h"
 
-extern const em_sampler_ops em_gibbs;
-
 const em_field em_gibbs_fields[] = {
     EM_INT(em_gibbs_options, sweeps, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "number of updates of all parameters in an iteration"),

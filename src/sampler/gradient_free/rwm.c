@@ -16,8 +16,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_rwm;
-
 typedef struct rwm_options {
     em_sampler_options common;
     int64_t steps; /* INT64_MIN: the dimension */

@@ -20,8 +20,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_slice;
-
 /* Limits for one line. MOST_WIDTHS: the widths of its interval, one more than the steps out.
  * MOST_SHRINKS: the shrinks after which the chain does not move; an interval of 2^-100 of its width
  * contains no other number. UNIFORMS: the random numbers of a line. */

@@ -25,8 +25,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_sampler_ops em_hmc;
-
 static const char *const integrators[] = {"auto", "leapfrog", NULL};
 
 typedef struct hmc_options {

@@ -24,8 +24,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_walnuts;
-
 typedef struct walnuts_options {
     em_sampler_options common;
     int64_t max_treedepth, max_halvings;

@@ -20,8 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_sampler_ops em_sghmc_naive;
-
 typedef struct naive_options {
     em_stochastic_options stochastic;
     bool metropolis, jitter;

@@ -20,8 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_sampler_ops em_rhmc;
-
 typedef struct rhmc_options {
     em_sampler_options common;
     int64_t leapfrog_steps;

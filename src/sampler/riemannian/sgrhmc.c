@@ -19,8 +19,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_sgrhmc;
-
 typedef struct sgrhmc_options {
     em_metric_langevin_options base;
     bool correct_noise, naive;

@@ -15,8 +15,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_sgrld;
-
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"), EM_METRIC_FIELDS(em_metric_langevin_options, metric), {0}};
 

@@ -24,8 +24,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_sampler_ops em_sgrnphmc;
-
 typedef struct sgrnphmc_options {
     em_stochastic_options stochastic;
     double diffusion, thermostat_mass;

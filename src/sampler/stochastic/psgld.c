@@ -18,8 +18,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_psgld;
-
 typedef struct psgld_options {
     em_stochastic_options stochastic;
     double square_decay, lambda, difference;

@@ -17,8 +17,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_sampler_ops em_recipe_constant;
-
 typedef struct recipe_options {
     em_stochastic_options stochastic;
     em_reals D, Q;

@@ -26,8 +26,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_sghmc;
-
 enum { EULER, SPLITTING, ABOBA };
 static const char *const integrators[] = {"euler", "splitting", "aboba", NULL};
 

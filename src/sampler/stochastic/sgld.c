@@ -16,8 +16,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_sgld;
-
 typedef struct sgld_options {
     em_stochastic_options stochastic;
     bool correct_noise;

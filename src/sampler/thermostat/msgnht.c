@@ -28,8 +28,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const em_sampler_ops em_msgnht;
-
 typedef struct msgnht_options {
     em_stochastic_options stochastic;
     int integrator;

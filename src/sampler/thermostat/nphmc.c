@@ -14,8 +14,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_nphmc;
-
 typedef struct nphmc_options {
     em_sampler_options common;
     int64_t leapfrog_steps;

@@ -24,8 +24,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_sgnht;
-
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
     EM_THERMOSTAT_INTEGRATOR_FIELD(em_sgnht_options),

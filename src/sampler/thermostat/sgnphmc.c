@@ -24,8 +24,6 @@
 
 #include <math.h>
 
-extern const em_sampler_ops em_sgnphmc;
-
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
     EM_REAL(
