@@ -78,6 +78,16 @@ typedef struct em_variable {
     em_bounds bounds; /* of a declared parameter (emass/model.h) */
 } em_variable;
 
+/* How many numbers a variable has. */
+static inline int64_t em_variable_size(const em_variable *variable)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < variable->n_axes; i++)
+        n *= variable->shape[i];
+    return n;
+}
+
 /* A small data array, stored in the output file. */
 typedef struct em_datum {
     const char *group; /* "observed_data", "constant_data", or "predictions_constant_data" for the

@@ -96,23 +96,6 @@ static void append_trajectory(const em_trajectory *drawn, double step_size, size
               is_cut ? EM_MOST_STEPS_OF_TIME : needed, drawn->multistage ? "stages" : "steps");
 }
 
-/* "12 parameters non-centred; 1 parameter with a curved location; 6 parameters with a long tail".
- */
-static void append_map(const em_noncentring *map, size_t bytes, char *out)
-{
-    const em_noncentring_counts n = em_noncentring_count(map);
-
-    if (n.scaled > 0)
-        em_append(bytes, out, "; %lld parameter%s non-centred", (long long)n.scaled,
-                  em_plural(n.scaled));
-    if (n.curved > 0)
-        em_append(bytes, out, "; %lld parameter%s with a curved location", (long long)n.curved,
-                  em_plural(n.curved));
-    if (n.tailed > 0)
-        em_append(bytes, out, "; %lld parameter%s with a long tail", (long long)n.tailed,
-                  em_plural(n.tailed));
-}
-
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
 {
     const em_initial_phase *phase = adapt->initial;
@@ -136,7 +119,7 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
     if (adapt->pools->averaging.target > adapt->sampler_options->target_accept)
         em_append(bytes, out, "; target acceptance %g", adapt->pools->averaging.target);
     if (adapt->noncentred)
-        append_map(&adapt->noncentred->map, bytes, out);
+        em_noncentring_tell(&adapt->noncentred->map, bytes, out);
     if (phase->n_reinitialised > 0)
         em_append(bytes, out,
                   "; %lld chain%s took the position of another, the last at iteration %lld",

@@ -1,5 +1,6 @@
 /* The library for other languages: MPI, contexts and runs, without structs (emass/host.h). */
 #include "api/context.h"
+#include "base/memory.h"
 
 #include "run/loop/driver.h"
 
@@ -47,20 +48,16 @@ em_status em_host_context(int ranks, void (*message)(void *to, const char *text)
 
 int em_host_rank(const em_context *context)
 {
-    em_world *before = em_world_enter(context->world);
-    const int rank = em_world_rank();
+    EM_SCOPED_BY(em_world_return) em_world *before = em_world_enter(context->world);
 
-    em_world_enter(before);
-    return rank;
+    return em_world_rank();
 }
 
 int em_host_ranks(const em_context *context)
 {
-    em_world *before = em_world_enter(context->world);
-    const int size = em_world_size();
+    EM_SCOPED_BY(em_world_return) em_world *before = em_world_enter(context->world);
 
-    em_world_enter(before);
-    return size;
+    return em_world_size();
 }
 
 em_status em_host_agree(em_context *context, em_status status)

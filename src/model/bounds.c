@@ -9,15 +9,6 @@ typedef struct vector {
     int64_t n, n_free;
 } vector;
 
-static int64_t size_of(const em_variable *parameter)
-{
-    int64_t n = 1;
-
-    for (int i = 0; i < parameter->n_axes; i++)
-        n *= parameter->shape[i];
-    return n;
-}
-
 static vector vector_of(const em_variable *parameter)
 {
     const int last = parameter->n_axes - 1;
@@ -31,7 +22,7 @@ static int64_t n_vector(const em_variable *parameter)
 {
     const int64_t n = vector_of(parameter).n;
 
-    return n > 0 ? size_of(parameter) / n : 0;
+    return n > 0 ? em_variable_size(parameter) / n : 0;
 }
 
 int64_t em_bounds_size(int64_t n, const em_variable *parameter)
@@ -39,7 +30,7 @@ int64_t em_bounds_size(int64_t n, const em_variable *parameter)
     int64_t size = 0;
 
     for (int64_t i = 0; i < n; i++)
-        size += size_of(&parameter[i]);
+        size += em_variable_size(&parameter[i]);
     return size;
 }
 
@@ -64,8 +55,8 @@ double em_bounds_distance(int64_t n, const em_variable *parameter, int64_t i, do
 {
     int64_t k = 0;
 
-    while (k < n && i >= size_of(&parameter[k]))
-        i -= size_of(&parameter[k++]);
+    while (k < n && i >= em_variable_size(&parameter[k]))
+        i -= em_variable_size(&parameter[k++]);
     if (k == n)
         return INFINITY;
     const em_bounds *b = &parameter[k].bounds;

@@ -204,8 +204,7 @@ static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
     else if (self->options->standardise)
         status = em_network_find_moments(self);
     status = status ? status : set_inputs(self, self->train, &self->train_inputs);
-    status = status ? status : set_inputs(self, self->test, &self->test_inputs);
-    return status;
+    return status ? status : set_inputs(self, self->test, &self->test_inputs);
 }
 
 static em_status check_test(const em_network *self)
@@ -317,12 +316,11 @@ static em_status prepare_pass(em_network *self, bool exact)
     self->pass_ops = is_single ? &em_pass_single : &em_pass_double;
     self->batch = em_pass_batch(&self->layers);
     status = self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);
-    if (!status)
-        status =
-            em_allocate_all(EM_ARRAY(self->row, self->batch), EM_ARRAY(self->response, self->batch),
-                            EM_ARRAY(self->density, self->batch),
-                            EM_ARRAY(self->out, em_stride(self->batch * self->n_output)));
-    return status;
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(self->row, self->batch),
+                                    EM_ARRAY(self->response, self->batch),
+                                    EM_ARRAY(self->density, self->batch),
+                                    EM_ARRAY(self->out, em_stride(self->batch * self->n_output)));
 }
 
 static em_status prepare_network(em_network *self, const em_model_context *context)

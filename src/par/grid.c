@@ -331,15 +331,13 @@ em_status em_grid_move_items(em_grid_items from, em_grid_items to, int64_t n, co
 {
     const int n_group = from.grid->n_group;
     EM_SCOPED MPI_Request *request = NULL;
-    MPI_Datatype row;
     const em_status status = em_agree(em_allocate(2 * n_group, sizeof *request, &request));
 
     for (int i = 0; !status && i < 2 * n_group; i++)
         request[i] = MPI_REQUEST_NULL;
     if (status)
         return status;
-    MPI_Type_contiguous((int)n, MPI_DOUBLE, &row);
-    MPI_Type_commit(&row);
+    MPI_Datatype row = row_type(n, n);
     begin_moves(&to, &from, false, n, row, out, request);
     begin_moves(&from, &to, true, n, row, (double *)x, request + n_group);
     MPI_Waitall(2 * n_group, request, MPI_STATUSES_IGNORE);

@@ -47,6 +47,11 @@ em_world *em_world_enter(em_world *world)
     return before;
 }
 
+void em_world_return(em_world *const *before)
+{
+    em_world_enter(*before);
+}
+
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out)
 {
     em_world *world = NULL;

@@ -16,6 +16,7 @@ typedef struct em_world em_world;
 /* Makes the calling thread enter a world (NULL: a world of one rank) and returns the previous one.
  * Local. */
 em_world *em_world_enter(em_world *world);
+void em_world_return(em_world *const *before); /* enters it again, at the end of a scope */
 
 /* For the program emass: sets up the process, starts MPI and enters the world of all ranks. A
  * failure on which the ranks cannot agree aborts them. Collective. Errors: EM_EUSAGE if the

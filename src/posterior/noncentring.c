@@ -2,6 +2,7 @@
 #include "posterior/noncentring.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "math/log_product.h"
 #include "math/tail_map.h"
 #include "posterior/inside.h"
@@ -110,6 +111,22 @@ void em_noncentring_set_levels(int64_t dim, em_noncentring_row *row)
             row[i].level = level;
         }
     }
+}
+
+/* "; 12 parameters WHAT", unless n is 0. */
+static void tell(int64_t n, const char *what, size_t bytes, char *out)
+{
+    if (n > 0)
+        em_append(bytes, out, "; %lld parameter%s %s", (long long)n, em_plural(n), what);
+}
+
+void em_noncentring_tell(const em_noncentring *map, size_t bytes, char *out)
+{
+    const em_noncentring_counts n = em_noncentring_count(map);
+
+    tell(n.scaled, "non-centred", bytes, out);
+    tell(n.curved, "with a curved location", bytes, out);
+    tell(n.tailed, "with a long tail", bytes, out);
 }
 
 static bool is_form(double form)

@@ -96,6 +96,10 @@ typedef struct em_noncentring_counts {
 
 em_noncentring_counts em_noncentring_count(const em_noncentring *map);
 
+/* Appends "; 12 parameters non-centred; 6 parameters with a long tail", or what there is of it.
+ * Local. */
+void em_noncentring_tell(const em_noncentring *map, size_t bytes, char *out);
+
 /* Turns variances [dim] of z into those of x, where a parameter has a long tail: approximately, by
  * the derivative at z = 1/2 on its side. Local. */
 void em_noncentring_tail_variances(const em_noncentring *map, double *variance);

@@ -146,10 +146,8 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
               found->draws.barrier[EM_LEG_A]);
     if (has_second_leg(found))
         em_append(bytes, text, " and %.1f", found->draws.barrier[EM_LEG_B]);
-    const int64_t n_noncentred = found->map ? em_noncentring_count(found->map).scaled : 0;
-    if (n_noncentred > 0)
-        em_append(bytes, text, "; %lld parameter%s non-centred", (long long)n_noncentred,
-                  em_plural(n_noncentred));
+    if (found->map)
+        em_noncentring_tell(found->map, bytes, text);
     if (found->why)
         em_append(bytes, text, "; tempered from iteration %lld on: %s", (long long)found->first,
                   found->why);

@@ -42,11 +42,6 @@ int64_t em_document_length(em_document document)
     return length;
 }
 
-static int64_t n_part(int64_t count)
-{
-    return (count + EM_ENTRY_TOKENS - 1) / EM_ENTRY_TOKENS;
-}
-
 int64_t em_most_entries(int64_t n_entry, int64_t n_token)
 {
     return n_entry + n_token / EM_ENTRY_TOKENS;
@@ -60,7 +55,8 @@ int64_t em_sort_entries(int64_t n_word, int64_t n, const em_document *document, 
     memset(start, 0, (size_t)(n_word + 2) * sizeof *start);
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < document[i].n; k++)
-            start[document[i].word[k] + 2] += n_part(document[i].count[k]);
+            start[document[i].word[k] + 2] +=
+                (document[i].count[k] + EM_ENTRY_TOKENS - 1) / EM_ENTRY_TOKENS;
     for (int64_t v = 2; v <= n_word + 1; v++) {
         n_run += start[v] > 0;
         start[v] += start[v - 1];
@@ -335,9 +331,7 @@ static em_status reserve_documents(layout *l, int64_t n)
 
     if (!status)
         status = em_reserve(&t->length, &l->length_capacity, used, n);
-    if (!status)
-        status = em_reserve(&t->first, &l->first_capacity, used, n);
-    return status;
+    return status ? status : em_reserve(&t->first, &l->first_capacity, used, n);
 }
 
 /* Appends the documents of a block after those of earlier blocks. */

@@ -183,12 +183,6 @@ static em_status find_variant(const list_topic *topic, const char *name, em_vari
     return unknown("name", &nearest, command);
 }
 
-/* Whether the text is a path, of a plug-in, and not a name. */
-static bool is_library(const char *name)
-{
-    return strchr(name, '/') || em_text_ends_with(name, ".so");
-}
-
 /* Prints the model of a plug-in. */
 static em_status list_plugin(const char *path)
 {
@@ -216,7 +210,8 @@ em_status em_list_command(int argc, const char **argv)
                        argv[3]);
     if (argc > 1)
         status = find_topic(argv[1], &topic);
-    if (!status && argc > 2 && topic->variants == em_model_variant && is_library(argv[2]))
+    if (!status && argc > 2 && topic->variants == em_model_variant &&
+        (strchr(argv[2], '/') || em_text_ends_with(argv[2], ".so")))
         return list_plugin(argv[2]);
     if (!status && argc > 2)
         status = find_variant(topic, argv[2], &variant);

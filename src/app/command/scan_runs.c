@@ -194,14 +194,12 @@ em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bo
 /* Rank 0 reads the files alone, while the others wait. */
 em_status em_scan_compare(const em_config_scan *scan, bool prints)
 {
-    em_world *before;
     em_status status = EM_OK;
 
     if (em_world_rank() == 0) {
-        before = em_world_enter(NULL);
+        EM_SCOPED_BY(em_world_return) em_world *before = em_world_enter(NULL);
         status = em_model_compare(scan->model, scan->count, (const char *const *)scan->file, prints,
                                   scan->page);
-        em_world_enter(before);
     }
     return em_agree(status);
 }

@@ -378,8 +378,7 @@ em_status em_report_check(const char *output)
 {
     const report_arguments a = {.output = (char *)output};
     EM_SCOPED char *page = NULL;
-    const em_status status = check_output(&a, &page);
-    return status;
+    return check_output(&a, &page);
 }
 
 em_status em_report_write(const char *file, const char *output)
@@ -419,9 +418,8 @@ static em_status compare_runs(const report_arguments *a)
     em_status status = EM_OK;
 
     if (em_world_rank() == 0) {
-        em_world *all = em_world_enter(NULL);
+        EM_SCOPED_BY(em_world_return) em_world *all = em_world_enter(NULL);
         status = compare(a);
-        em_world_enter(all);
         if (!status)
             printf("%s\n", a->output);
     }

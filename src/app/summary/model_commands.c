@@ -24,8 +24,7 @@ em_status em_model_compare(const em_model_ops *model, int64_t n_file, const char
                                   .n_file = n_file,
                                   .file = file,
                                   .options = em_stored_model_options};
-    const em_status status = model->commands->compare(&host, page);
-    return status;
+    return model->commands->compare(&host, page);
 }
 
 em_status em_model_report_part(const em_model_ops *model, const char *file, FILE *out)
@@ -33,6 +32,5 @@ em_status em_model_report_part(const em_model_ops *model, const char *file, FILE
     EM_SCOPED_BY(em_config_destroy) em_config *config = NULL;
     const em_command_host host = {
         .context = &config, .n_file = 1, .file = &file, .options = em_stored_model_options};
-    const em_status status = model->commands->report(&host, out);
-    return status;
+    return model->commands->report(&host, out);
 }

@@ -60,10 +60,9 @@ static em_status take_rows(void *to, const em_table *table)
 static uint64_t hash_of(const document_pass *r, int64_t n_word, char **name)
 {
     em_table whole = {.total = r->n_document, .n_column = n_word, .name = name};
-    em_world *world = em_world_enter(NULL);
+    EM_SCOPED_BY(em_world_return) em_world *all = em_world_enter(NULL);
 
     em_table_hash(&whole, r->sum);
-    em_world_enter(world);
     return whole.hash;
 }
 
@@ -326,12 +325,10 @@ em_status em_corpus_each_once(em_corpus *corpus, em_corpus_see *see, void *to)
 
 static em_status open_stream(const em_corpus_options *options, int64_t n_word, em_corpus *corpus)
 {
-    em_world *world = em_world_enter(NULL);
-    em_status status = em_corpus_check_stream(options);
+    EM_SCOPED_BY(em_world_return) em_world *all = em_world_enter(NULL);
+    const em_status status = em_corpus_check_stream(options);
 
-    status = status ? status : em_corpus_stream_open(corpus, n_word, 0, 0, 1);
-    em_world_enter(world);
-    return status;
+    return status ? status : em_corpus_stream_open(corpus, n_word, 0, 0, 1);
 }
 
 em_status em_corpus_open(const em_corpus_options *options, int64_t n_word, em_corpus_see *see,

@@ -208,12 +208,10 @@ static em_status scan(const em_corpus_options *options, int64_t n_word, em_corpu
 em_status em_corpus_scan(const em_corpus_options *options, int64_t n_word, em_corpus_take *take,
                          void *to, em_table **out)
 {
-    em_world *world = em_world_enter(NULL);
+    EM_SCOPED_BY(em_world_return) em_world *all = em_world_enter(NULL);
 
     *out = NULL;
-    const em_status status = scan(options, n_word, take, to, out);
-    em_world_enter(world);
-    return status;
+    return scan(options, n_word, take, to, out);
 }
 
 em_status em_corpus_check_stream(const em_corpus_options *options)

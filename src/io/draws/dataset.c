@@ -6,15 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-int64_t em_variable_size(const em_variable *variable)
-{
-    int64_t size = 1;
-
-    for (int i = 0; i < variable->n_axes; i++)
-        size *= variable->shape[i];
-    return size;
-}
-
 hid_t em_dataset_type(em_storage storage)
 {
     switch (storage) {

@@ -22,9 +22,6 @@ typedef struct em_slab {
     const hsize_t *start, *count;
 } em_slab;
 
-/* How many numbers a variable has. Local. */
-int64_t em_variable_size(const em_variable *variable);
-
 /* The type in memory and in the file of a storage class. Local. */
 hid_t em_dataset_type(em_storage storage);
 

@@ -336,7 +336,8 @@ em_status em_reader_read(hid_t id, hid_t type, hid_t memory, hid_t space, void *
 bool em_reader_text(em_reader *reader, const char *name, char **text)
 {
     bool found = false;
-    hid_t type, attribute = em_attribute_open(reader->file.file, name, H5T_STRING, &type);
+    EM_SCOPED_ID hid_t type = H5I_INVALID_HID,
+                       attribute = em_attribute_open(reader->file.file, name, H5T_STRING, &type);
 
     *text = NULL;
     if (attribute >= 0 && H5Tis_variable_str(type) == 0 &&
@@ -344,18 +345,16 @@ bool em_reader_text(em_reader *reader, const char *name, char **text)
         found = H5Aread(attribute, type, *text) >= 0;
     if (!found)
         em_release(text);
-    em_h5_close_all(&type, &attribute);
     return found;
 }
 
 static bool read_number(em_reader *reader, const char *name, H5T_class_t class, hid_t memory,
                         void *value)
 {
-    hid_t type, attribute = em_attribute_open(reader->file.file, name, class, &type);
-    const bool found = attribute >= 0 && H5Aread(attribute, memory, value) >= 0;
+    EM_SCOPED_ID hid_t type = H5I_INVALID_HID,
+                       attribute = em_attribute_open(reader->file.file, name, class, &type);
 
-    em_h5_close_all(&type, &attribute);
-    return found;
+    return attribute >= 0 && H5Aread(attribute, memory, value) >= 0;
 }
 
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value)

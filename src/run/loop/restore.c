@@ -70,12 +70,6 @@ em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, co
  * than those while sampling, which may have few draws each. */
 enum { MOST_NUMBERS = 1 << 20 };
 
-/* The number of draws to copy at a time, the same on all ranks. */
-static int64_t block_of(const em_output *output, int64_t width)
-{
-    return em_most(MOST_NUMBERS / (em_grid_n_chain(output->run.grid) * width), 1);
-}
-
 /* Gives a draw to the convergence monitor. The visits of tempered draws are the last number of
  * their statistics. */
 static void keep(em_monitor *monitor, bool is_posterior, int64_t chain, int64_t draw,
@@ -98,7 +92,8 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
     double *rows = NULL;
     em_status status = em_agree(em_reader_open(path, name, &from.reader));
     from.step = status || is_warmup ? 1 : step_of(from.reader, output->run.plan);
-    const int64_t block = em_least(n_draw, block_of(output, to->width * from.step));
+    const int64_t of_draw = em_grid_n_chain(output->run.grid) * to->width * from.step;
+    const int64_t block = em_least(n_draw, em_most(MOST_NUMBERS / of_draw, 1));
     const int64_t n_row = output->n_local_chain * block;
 
     status = status ? status : em_allocate_doubles(n_row * to->width, &rows);

@@ -110,9 +110,7 @@ static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, doub
     em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
 
     status = status ? status : em_posterior_evaluate(context->posterior, &s->here);
-    if (!status)
-        status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
-    return status;
+    return status ? status : em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
 }
 
 /* H_L - H_0 of a trajectory of chain c; infinity if it is not finite or an equation could not be

@@ -138,9 +138,7 @@ static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *conte
 
     if (!status)
         status = em_stochastic_evaluate(options, context, options->leapfrog_steps, k, query);
-    if (!status)
-        status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
-    return status;
+    return status ? status : em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
 }
 
 static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context *context,
