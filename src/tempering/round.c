@@ -124,11 +124,6 @@ void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size)
     em_dual_averaging_start(&of->averaging, step_size, 1);
 }
 
-static bool adapts(const em_tempering *t, int i)
-{
-    return isnan(t->task.kernel[i].options->step_size);
-}
-
 /* Updates step sizes by the acceptance rates of all ladders since the last update. Collective. */
 static em_status update_steps(em_tempering *t, bool last)
 {
@@ -142,8 +137,8 @@ static em_status update_steps(em_tempering *t, bool last)
     for (int64_t j = 0; !status && j < n; j++) {
         const int64_t k = j / t->n_kernel;
         em_rung_kernel *of = &t->rung_kernel[j];
-        if (!adapts(t, (int)(j % t->n_kernel)) || t->ladder.beta[k] == 0)
-            continue;
+        if (!isnan(t->task.kernel[j % t->n_kernel].options->step_size) || t->ladder.beta[k] == 0)
+            continue; /* the step size is given, or the kernel is not used */
         if (sum[k].n > 0)
             of->step_size = em_dual_averaging_update(&of->averaging, acceptance[j] / sum[k].n);
         if (last)

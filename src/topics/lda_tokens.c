@@ -336,12 +336,6 @@ void em_tokens_own_part(const em_tokens *tokens, int64_t begin, int64_t total, i
     *first = *count > 0 ? from - begin : 0;
 }
 
-/* Whether a block may have some of the tokens first .. end - 1. */
-static bool may_have(const em_token_block *block, int64_t first, int64_t end)
-{
-    return block->begin < end && block->end > first;
-}
-
 /* Copies those of n topics, of tokens from position `at` of this shard on, that are among the
  * tokens first .. end - 1. */
 static void copy_topics(uint16_t *topic, int64_t at, int64_t n, bool restores, int64_t first,
@@ -364,8 +358,8 @@ em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool 
 
     for (int64_t b = 0; !status && b < tokens->n_block; b++) {
         const em_token_block *block = &tokens->block[b];
-        if (!may_have(block, first, first + count))
-            continue;
+        if (block->begin >= first + count || block->end <= first)
+            continue; /* it has none of these tokens */
         status = em_block_open(tokens, b, topics, &view);
         uint16_t *topic = view.topic;
         for (int64_t i = 0; !status && i < block->n_document; i++) {

@@ -202,6 +202,27 @@ em_status em_writer_put_array(em_writer *writer, const char *name, const em_vari
     return status ? status : em_group_put(&writer->group[group], variable, value);
 }
 
+em_status em_writer_put_record(em_writer *writer, const char *group, em_variable variable,
+                               size_t n_column, const em_record_column *column, size_t size,
+                               const void *record)
+{
+    em_status status = EM_OK;
+
+    for (const em_record_column *c = column; !status && c < column + n_column; c++) {
+        EM_SCOPED double *value = NULL;
+        variable.name = c->name;
+        variable.storage = c->storage;
+        variable.n_axes = c->n > 1 ? 2 : 1;
+        variable.shape[1] = c->n;
+        status = em_agree(em_allocate(variable.shape[0] * c->n, sizeof *value, &value));
+        for (int64_t i = 0; !status && i < variable.shape[0]; i++)
+            memcpy(value + i * c->n, (const char *)record + (size_t)i * size + c->member,
+                   (size_t)c->n * sizeof *value);
+        status = status ? status : em_writer_put_array(writer, group, &variable, value);
+    }
+    return status;
+}
+
 em_status em_writer_enclose(em_writer *writer, const char *name, const char *path)
 {
     int group;

@@ -50,6 +50,21 @@ void em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 em_status em_writer_put_array(em_writer *writer, const char *group, const em_variable *variable,
                               const double *value);
 
+/* A member of the structures of a record, of `n` doubles. */
+typedef struct em_record_column {
+    const char *name;
+    size_t member;
+    em_storage storage;
+    int64_t n;
+} em_record_column;
+
+/* Writes an array for each column of a record, `variable.shape[0]` structures of `size` bytes. The
+ * first axis of `variable` is that of the structures, the second that of several doubles. (same)
+ * Errors: EM_EIO, EM_EMEMORY. */
+em_status em_writer_put_record(em_writer *writer, const char *group, em_variable variable,
+                               size_t n_column, const em_record_column *column, size_t size,
+                               const void *record);
+
 /* Stores the bytes of a file, which rank 0 reads, in a group of their own (io/draws/enclosed.h).
  * (same) Errors: EM_EIO, also if there is no such file; EM_EMEMORY. */
 em_status em_writer_enclose(em_writer *writer, const char *group, const char *path);

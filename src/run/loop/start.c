@@ -289,12 +289,6 @@ em_status em_engine_create_chains(em_engine *engine)
                                       em_starts_of(&config->run).n_superchain, &engine->monitor);
 }
 
-static bool is_usable(const em_block *block, int64_t c)
-{
-    return isfinite(block->log_density[c]) &&
-           em_all_finite(block->dim, block->gradient + c * block->stride);
-}
-
 /* Draws of starts. */
 typedef struct em_tries {
     bool *usable; /* [n_chain] */
@@ -314,7 +308,8 @@ static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt
         if (tries->usable[c])
             continue;
         em_adapt_count_gradients(engine->kernel[0].adapt, c, 1);
-        tries->usable[c] = is_usable(block, c);
+        tries->usable[c] = isfinite(block->log_density[c]) &&
+                           em_all_finite(block->dim, block->gradient + c * block->stride);
         if (tries->usable[c])
             continue;
         tries->lost = block->chain[c];

@@ -43,16 +43,9 @@ static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, 
     return status;
 }
 
-/* An array with one member of each record. */
-typedef struct record_column {
-    const char *name;
-    size_t member;
-    em_storage storage;
-} record_column;
-
 static em_status put_m_steps(em_output *output, const em_adapt *adapt, const char *group)
 {
-    static const record_column columns[] = {
+    static const em_record_column columns[] = {
         {"iteration", offsetof(em_m_step, iteration), EM_STORE_INT},
         {"kappa", offsetof(em_m_step, kappa), EM_STORE_REAL},
         {"S_count", offsetof(em_m_step, s_count), EM_STORE_INT},
@@ -207,33 +200,27 @@ static em_status put_step_size(em_output *output, const em_adapt *adapt, const c
 static em_status put_stages(em_output *output, const em_adapt *adapt, const char *group,
                             const char *block)
 {
-    static const record_column columns[] = {
-        {"stage_iteration", offsetof(em_phase_record, iteration), EM_STORE_INT},
-        {"stage_gradients", offsetof(em_phase_record, gradients), EM_STORE_INT},
-        {"stage_end", offsetof(em_phase_record, end), EM_STORE_INT},
-        {"stage_trajectory", offsetof(em_phase_record, time), EM_STORE_REAL},
-        {"stage_step_size", offsetof(em_phase_record, step_size), EM_STORE_REAL},
+    static const em_record_column columns[] = {
+        {"stage_iteration", offsetof(em_phase_record, iteration), EM_STORE_INT, 1},
+        {"stage_gradients", offsetof(em_phase_record, gradients), EM_STORE_INT, 1},
+        {"stage_end", offsetof(em_phase_record, end), EM_STORE_INT, 1},
+        {"stage_trajectory", offsetof(em_phase_record, time), EM_STORE_REAL, 1},
+        {"stage_step_size", offsetof(em_phase_record, step_size), EM_STORE_REAL, 1},
     };
     enum { MOST = 16 };
     const int64_t n = em_adapt_learned(adapt).n_phase;
     const em_phase_record *record = em_adapt_learned(adapt).phase;
     const char *label[MOST];
-    double value[MOST];
-    em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"stage"}, .label = {label}};
+    const em_variable variable = {.shape = {n}, .axis = {"stage"}, .label = {label}};
     char text[512];
-    em_status status = EM_OK;
 
     if (n == 0)
         return EM_OK;
     for (int64_t i = 0; i < n; i++)
         label[i] = em_phase_name((int)record[i].phase);
-    for (size_t k = 0; !status && k < sizeof columns / sizeof *columns; k++) {
-        variable.name = columns[k].name;
-        variable.storage = columns[k].storage;
-        for (int64_t i = 0; i < n; i++)
-            memcpy(&value[i], (const char *)&record[i] + columns[k].member, sizeof *value);
-        status = em_writer_put_array(output->writer, group, &variable, value);
-    }
+    em_status status =
+        em_writer_put_record(output->writer, group, variable, sizeof columns / sizeof *columns,
+                             columns, sizeof *record, record);
     em_adapt_summarise(adapt, sizeof text, text);
     if (!status)
         status =

@@ -16,44 +16,28 @@ static em_status put_row(em_output *output, const char *name, const char *axis, 
     return em_writer_put_array(output->writer, group, &variable, value);
 }
 
-/* Writes a member of the records of all rounds, with `n` numbers for each round. */
-static em_status put_rounds(em_output *output, const char *name, size_t member, int64_t n)
-{
-    const em_tempering_findings *found = output->run.tempered;
-    em_variable variable = {.name = name,
-                            .n_axes = n > 1 ? 2 : 1,
-                            .shape = {found->n_round, n},
-                            .axis = {"round", "leg"}};
-    double value[EM_MOST_ROUNDS * EM_MOST_LEGS];
-
-    for (int64_t r = 0; r < found->n_round; r++)
-        for (int64_t i = 0; i < n; i++)
-            value[r * n + i] = ((const double *)((const char *)&found->round[r] + member))[i];
-    return found->n_round > 0 ? em_writer_put_array(output->writer, group, &variable, value)
-                              : EM_OK;
-}
-
+/* Writes the records of all rounds. */
 static em_status put_history(em_output *output)
 {
-    static const struct {
-        const char *name;
-        size_t member;
-        int64_t n;
-    } columns[] = {
-        {"round_scans", offsetof(em_tempering_round, scans), 1},
-        {"round_rungs", offsetof(em_tempering_round, rungs), 1},
-        {"round_barrier", offsetof(em_tempering_round, barrier), EM_MOST_LEGS},
-        {"round_log_evidence", offsetof(em_tempering_round, log_evidence), EM_MOST_LEGS},
-        {"round_log_evidence_error", offsetof(em_tempering_round, error), EM_MOST_LEGS},
-        {"round_restarts", offsetof(em_tempering_round, restarts), 1},
-        {"round_round_trips", offsetof(em_tempering_round, round_trips), 1},
-        {"round_divergences", offsetof(em_tempering_round, divergences), 1},
+    static const em_record_column columns[] = {
+        {"round_scans", offsetof(em_tempering_round, scans), EM_STORE_REAL, 1},
+        {"round_rungs", offsetof(em_tempering_round, rungs), EM_STORE_REAL, 1},
+        {"round_barrier", offsetof(em_tempering_round, barrier), EM_STORE_REAL, EM_MOST_LEGS},
+        {"round_log_evidence", offsetof(em_tempering_round, log_evidence), EM_STORE_REAL,
+         EM_MOST_LEGS},
+        {"round_log_evidence_error", offsetof(em_tempering_round, error), EM_STORE_REAL,
+         EM_MOST_LEGS},
+        {"round_restarts", offsetof(em_tempering_round, restarts), EM_STORE_REAL, 1},
+        {"round_round_trips", offsetof(em_tempering_round, round_trips), EM_STORE_REAL, 1},
+        {"round_divergences", offsetof(em_tempering_round, divergences), EM_STORE_REAL, 1},
     };
-    em_status status = EM_OK;
+    const em_tempering_findings *found = output->run.tempered;
+    const em_variable variable = {.shape = {found->n_round}, .axis = {"round", "leg"}};
 
-    for (size_t i = 0; !status && i < sizeof columns / sizeof *columns; i++)
-        status = put_rounds(output, columns[i].name, columns[i].member, columns[i].n);
-    return status;
+    return found->n_round > 0 ? em_writer_put_record(output->writer, group, variable,
+                                                     sizeof columns / sizeof *columns, columns,
+                                                     sizeof *found->round, found->round)
+                              : EM_OK;
 }
 
 /* Writes for each ladder the log evidence by leg, and the round trips. */
