@@ -95,7 +95,7 @@ with h5py.File('part.h5', 'r+') as f: $1"
 }
 older_file() {
     cp kept.h5 part.h5 && with_h5py "del f['checkpoint']" && untouched go 1 part.h5 30 &&
-        untouched refused -E 'of an earlier version of emass; --overwrite' go 2 part.h5 60 &&
+        untouched refused -E 'an earlier version of emass wrote it; --overwrite' go 2 part.h5 60 &&
         untouched refused -E 'exclude each other' go 1 part.h5 60 --overwrite
 }
 damaged_state() { # STATEMENT TEXT

@@ -107,7 +107,7 @@ own() { # NAME ADAPTED TEXT
     check "$1: killed and stopped in every phase" in_every_phase "$2"
 }
 own tails 'T 3.4, ' 'parameters { vector[3] x; } model { x ~ student_t(2.5, 0, 1); }'
-own funnel 'nuts draws' 'parameters { real v; vector[4] x; } model { v ~ normal(0, 1.5); x ~ normal(0, exp(v / 2)); }'
+own funnel 'NUTS makes the draws' 'parameters { real v; vector[4] x; } model { v ~ normal(0, 1.5); x ~ normal(0, exp(v / 2)); }'
 settings=(--seed 2 --set run.chains=3)
 own modes 'all moved at' 'parameters { vector[2] x; } model {
   target += log_sum_exp(-33 - 12.5 * dot_self(x + 1), -3.5 * log1p(dot_self(x - 6) / (5 * square(0.005)))); }'
