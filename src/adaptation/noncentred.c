@@ -123,7 +123,7 @@ void em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first
         if (!row || t < 0)
             continue;
         memcpy(z, row, (size_t)adapt->dim * sizeof *z);
-        history[t] = own[t] + em_noncentring_from_model(&adapt->noncentred->map, z);
+        history[t] = own[t] + em_noncentring_from_model(&adapt->noncentred->map, z, NULL);
     }
 }
 
@@ -148,8 +148,9 @@ const double *em_noncentred_draw(const em_adapt *adapt, const double *row)
         return row;
     double *out = adapt->noncentred->row;
     memcpy(out, row, (size_t)(2 * dim) * sizeof *out);
-    em_noncentring_from_model(&adapt->noncentred->map, out);
-    em_noncentring_pull(&adapt->noncentred->map, out, row, out + dim);
+    const em_noncentring *map = &adapt->noncentred->map;
+    em_noncentring_from_model(map, out, map->at);
+    em_noncentring_pull(map, out, map->at, out + dim);
     return out;
 }
 
@@ -171,8 +172,8 @@ static void enter(const em_adapt *adapt, em_block *block)
         double *theta = block->theta + c * stride;
         if (adapt->outlying[block->chain[c]])
             continue;
-        block->log_density[c] += em_noncentring_from_model(&own->map, theta);
-        em_noncentring_pull(&own->map, theta, own->from + c * stride, block->gradient + c * stride);
+        block->log_density[c] += em_noncentring_from_model(&own->map, theta, own->map.at);
+        em_noncentring_pull(&own->map, theta, own->map.at, block->gradient + c * stride);
     }
     copy(panel, block->theta, own->theta);
 }
@@ -194,8 +195,8 @@ static void leave(const em_adapt *adapt, em_block *block)
             block->log_density[c] = own->log_density[c];
         } else {
             copy(dim, theta, z);
-            block->log_density[c] -= em_noncentring_to_model(&own->map, theta);
-            em_noncentring_push(&own->map, z, theta, block->gradient + c * stride);
+            block->log_density[c] -= em_noncentring_to_model(&own->map, theta, own->map.at);
+            em_noncentring_push(&own->map, z, own->map.at, block->gradient + c * stride);
         }
         block->stat[EM_STAT_LP][c] = block->log_density[c];
     }

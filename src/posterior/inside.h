@@ -47,10 +47,11 @@ struct em_posterior {
     em_status (*answer)(em_posterior *posterior, const em_query *query);
     void (*release)(em_posterior *posterior);
     /* For a posterior in non-centred coordinates: the map, the chains that do not use it, and the
-     * log Jacobians [n_chain] of a panel. */
+     * log Jacobians [n_chain] and conditionals [n_chain][dim] of a panel. */
     const struct em_noncentring *noncentring;
     const bool *centred;
     double *log_jacobian;
+    struct em_conditional *conditional;
     /* For the posterior of a block of the parameters: */
     const em_parameters *block;
     const double *held; /* [n_chain][stride] values of all parameters, from chain first_chain on */

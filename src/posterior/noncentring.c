@@ -21,12 +21,13 @@ const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS] = {
 em_status em_noncentring_create(int64_t dim, em_noncentring *out)
 {
     *out = (em_noncentring){.dim = dim};
-    return em_allocate_all(EM_ARRAY(out->row, dim), EM_ARRAY(out->child, dim));
+    return em_allocate_all(EM_ARRAY(out->row, dim), EM_ARRAY(out->child, dim),
+                           EM_ARRAY(out->at, dim));
 }
 
 void em_noncentring_release(em_noncentring *map)
 {
-    em_release_all(&map->row, &map->child);
+    em_release_all(&map->row, &map->child, &map->at);
 }
 
 /* The largest |a h|, so that the square of a product of two scales does not overflow. */
@@ -182,15 +183,6 @@ typedef struct prior_scale {
     double scale, slope;
 } prior_scale;
 
-/* The location and the scale of a parameter with level > 0, given all parameters of lower levels.
- */
-typedef struct conditional {
-    double location, scale;
-    double prior;                                   /* 1 - w */
-    double location_by, log_scale_by;               /* derivatives by the log scale x_k */
-    double location_by_second, log_scale_by_second; /* by x_l */
-} conditional;
-
 double em_log_scale(double form, double x, double *slope)
 {
     double log_scale = x, log_slope = 0;
@@ -240,10 +232,10 @@ static double square(double degree, double t, double *slope)
     return degree * t * t;
 }
 
-static conditional conditional_of(const em_noncentring_row *row, const double *x,
-                                  prior_scale *before)
+static em_conditional conditional_of(const em_noncentring_row *row, const double *x,
+                                     prior_scale *before)
 {
-    conditional out = {.location = row->shift, .scale = 1, .prior = 1};
+    em_conditional out = {.location = row->shift, .scale = 1, .prior = 1};
 
     for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
         out.location += row->coefficient[j] * x[(int64_t)row->location[j]];
@@ -298,7 +290,14 @@ void em_noncentring_tail_variances(const em_noncentring *map, double *variance)
     }
 }
 
-double em_noncentring_to_model(const em_noncentring *map, double *z)
+/* x_i of a parameter with a tail, from z_i; sets the derivatives of *at. */
+static double put_tail_at(const em_noncentring_row *row, double z, em_conditional *at)
+{
+    *at = (em_conditional){.scale = 1};
+    return put_tail(row, z, &at->scale, &at->log_scale_by);
+}
+
+double em_noncentring_to_model(const em_noncentring *map, double *z, em_conditional *at)
 {
     em_log_product jacobian = {.product = 1};
     prior_scale before = {NULL, 0, 0};
@@ -306,20 +305,19 @@ double em_noncentring_to_model(const em_noncentring *map, double *z)
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
-        double scale, unused;
+        em_conditional unused, *here = at ? &at[n] : &unused;
         if (has_tail(row)) {
-            z[i] = put_tail(row, z[i], &scale, &unused);
+            z[i] = put_tail_at(row, z[i], here);
         } else {
-            const conditional at = conditional_of(row, z, &before);
-            scale = at.scale;
-            z[i] = at.location + scale * z[i];
+            *here = conditional_of(row, z, &before);
+            z[i] = here->location + here->scale * z[i];
         }
-        em_log_product_multiply(&jacobian, scale);
+        em_log_product_multiply(&jacobian, here->scale);
     }
     return em_log_product_value(&jacobian);
 }
 
-double em_noncentring_from_model(const em_noncentring *map, double *x)
+double em_noncentring_from_model(const em_noncentring *map, double *x, em_conditional *at)
 {
     em_log_product jacobian = {.product = 1};
     prior_scale before = {NULL, 0, 0};
@@ -327,24 +325,23 @@ double em_noncentring_from_model(const em_noncentring *map, double *x)
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
-        double scale, unused;
+        em_conditional unused, *here = at ? &at[n] : &unused;
         if (has_tail(row)) {
             x[i] = em_tail_map_inverse(row->degree, (x[i] - row->shift) / row->width);
-            put_tail(row, x[i], &scale, &unused);
+            put_tail_at(row, x[i], here);
         } else {
-            const conditional at = conditional_of(row, x, &before);
-            scale = at.scale;
-            x[i] = (x[i] - at.location) / scale;
+            *here = conditional_of(row, x, &before);
+            x[i] = (x[i] - here->location) / here->scale;
         }
-        em_log_product_multiply(&jacobian, scale);
+        em_log_product_multiply(&jacobian, here->scale);
     }
     return em_log_product_value(&jacobian);
 }
 
 /* Adds `sign` times the contribution of the derivative by x_i, `g`, to the derivatives by x_k, x_l
  * and x_j. `scaled` is x_i minus its location. */
-static void spread(const em_noncentring_row *row, const conditional *at, double sign, double scaled,
-                   double g, double *gradient)
+static void spread(const em_noncentring_row *row, const em_conditional *at, double sign,
+                   double scaled, double g, double *gradient)
 {
     for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
         gradient[(int64_t)row->location[j]] += sign * at->prior * row->coefficient[j] * g;
@@ -355,44 +352,30 @@ static void spread(const em_noncentring_row *row, const conditional *at, double 
             sign * (at->log_scale_by_second * (scaled * g + 1) + at->location_by_second * g);
 }
 
-void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,
+void em_noncentring_pull(const em_noncentring *map, const double *z, const em_conditional *at,
                          double *gradient)
 {
-    prior_scale before = {NULL, 0, 0};
-
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
-        double scale, log_scale_by = 0;
-        if (has_tail(row)) {
-            put_tail(row, z[i], &scale, &log_scale_by);
-        } else {
-            const conditional at = conditional_of(row, x, &before);
-            scale = at.scale;
-            spread(row, &at, 1, scale * z[i], gradient[i], gradient);
-        }
-        gradient[i] = gradient[i] * scale + log_scale_by;
+        const double by_tail = has_tail(row) ? at[n].log_scale_by : 0;
+        if (!has_tail(row))
+            spread(row, &at[n], 1, at[n].scale * z[i], gradient[i], gradient);
+        gradient[i] = gradient[i] * at[n].scale + by_tail;
     }
 }
 
 /* Transforms a gradient by z to one by x: the steps of the pull, in reverse order. */
-void em_noncentring_push(const em_noncentring *map, const double *z, const double *x,
+void em_noncentring_push(const em_noncentring *map, const double *z, const em_conditional *at,
                          double *gradient)
 {
-    prior_scale before = {NULL, 0, 0};
-
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
-        double scale, log_scale_by;
-        if (has_tail(row)) {
-            put_tail(row, z[i], &scale, &log_scale_by);
-            gradient[i] = (gradient[i] - log_scale_by) / scale;
-        } else {
-            const conditional at = conditional_of(row, x, &before);
-            gradient[i] /= at.scale;
-            spread(row, &at, -1, at.scale * z[i], gradient[i], gradient);
-        }
+        const double by_tail = has_tail(row) ? at[n].log_scale_by : 0;
+        gradient[i] = (gradient[i] - by_tail) / at[n].scale;
+        if (!has_tail(row))
+            spread(row, &at[n], -1, at[n].scale * z[i], gradient[i], gradient);
     }
 }
 
@@ -418,13 +401,14 @@ static em_status answer(em_posterior *posterior, const em_query *query)
         posterior->log_jacobian[c] =
             is_centred(posterior, query->chain[c])
                 ? 0
-                : em_noncentring_to_model(map, posterior->theta + c * stride);
+                : em_noncentring_to_model(map, posterior->theta + c * stride,
+                                          posterior->conditional + c * map->dim);
     inner.theta = posterior->theta;
     status = em_posterior_evaluate(posterior->parent, &inner);
     for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
         if (is_centred(posterior, query->chain[c]))
             continue;
-        em_noncentring_pull(map, query->theta + c * stride, posterior->theta + c * stride,
+        em_noncentring_pull(map, query->theta + c * stride, posterior->conditional + c * map->dim,
                             query->gradient + c * stride);
         query->log_density[c] += posterior->log_jacobian[c];
     }
@@ -433,7 +417,7 @@ static em_status answer(em_posterior *posterior, const em_query *query)
 
 static void release(em_posterior *posterior)
 {
-    em_release(&posterior->log_jacobian);
+    em_release_all(&posterior->log_jacobian, &posterior->conditional);
 }
 
 em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, int64_t dim,
@@ -452,7 +436,8 @@ em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, 
                            .answer = answer,
                            .release = release};
     status = em_allocate_all(EM_ARRAY((*out)->theta, n_chain * em_stride(dim)),
-                             EM_ARRAY((*out)->log_jacobian, n_chain));
+                             EM_ARRAY((*out)->log_jacobian, n_chain),
+                             EM_ARRAY((*out)->conditional, n_chain * dim));
     if (status)
         em_posterior_destroy(out);
     return status;

@@ -82,10 +82,21 @@ enum { EM_NONCENTRING_NUMBERS = sizeof(em_noncentring_row) / sizeof(double) };
 
 extern const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS]; /* of the members */
 
+/* The location and the scale of a parameter with level > 0 given those of lower levels, at one
+ * position, and derivatives of the location and of the log scale. For a parameter with a long tail,
+ * scale is dx_i / dz_i, and log_scale_by the derivative of its log by z_i. */
+typedef struct em_conditional {
+    double location, scale;
+    double prior;                                   /* 1 - w */
+    double location_by, log_scale_by;               /* derivatives by x_k */
+    double location_by_second, log_scale_by_second; /* by x_l */
+} em_conditional;
+
 typedef struct em_noncentring {
     int64_t dim, n_child;    /* numbers of parameters, and of those with level > 0 */
     em_noncentring_row *row; /* [dim] */
     int64_t *child;          /* [dim] of which n_child are set: those parameters, by level */
+    em_conditional *at;      /* [dim] room for one position, for callers */
 } em_noncentring;
 
 /* Of the parameters with level > 0, the numbers of those whose scale depends on another one, of
@@ -120,16 +131,17 @@ void em_noncentring_release(em_noncentring *map);
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row);
 
 /* Maps z [dim] to x, and x [dim] to z, in place. Both return the log of the Jacobian determinant of
- * x with respect to z. Local. */
-double em_noncentring_to_model(const em_noncentring *map, double *z);
-double em_noncentring_from_model(const em_noncentring *map, double *x);
+ * x with respect to z, and write to at [n_child], unless it is NULL, what a gradient there needs.
+ * Local. */
+double em_noncentring_to_model(const em_noncentring *map, double *z, em_conditional *at);
+double em_noncentring_from_model(const em_noncentring *map, double *x, em_conditional *at);
 
-/* Transform a gradient [dim] in place, at the position z, which is mapped to x. em_noncentring_pull
- * turns the gradient of the log density of x into that of the log density of z; em_noncentring_push
- * does the reverse. Local. */
-void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,
+/* Transform a gradient [dim] in place, at the position z with these conditionals.
+ * em_noncentring_pull turns the gradient of the log density of x into that of the log density of z;
+ * em_noncentring_push does the reverse. Local. */
+void em_noncentring_pull(const em_noncentring *map, const double *z, const em_conditional *at,
                          double *gradient);
-void em_noncentring_push(const em_noncentring *map, const double *z, const double *x,
+void em_noncentring_push(const em_noncentring *map, const double *z, const em_conditional *at,
                          double *gradient);
 
 /*

@@ -38,23 +38,20 @@ void em_copies_to_model(const em_tempering *t, double *theta, double *gradient, 
     if (t->map.n_child == 0)
         return;
     memcpy(z, theta, (size_t)t->dim * sizeof *z);
-    const double log_jacobian = em_noncentring_to_model(&t->map, theta);
+    const double log_jacobian = em_noncentring_to_model(&t->map, theta, t->map.at);
     if (gradient)
-        em_noncentring_push(&t->map, z, theta, gradient);
+        em_noncentring_push(&t->map, z, t->map.at, gradient);
     if (log_p)
         *log_p -= log_jacobian;
 }
 
 void em_copies_from_model(const em_tempering *t, double *theta, double *gradient, double *log_p)
 {
-    double *x = t->coordinates;
-
     if (t->map.n_child == 0)
         return;
-    memcpy(x, theta, (size_t)t->dim * sizeof *x);
-    const double log_jacobian = em_noncentring_from_model(&t->map, theta);
+    const double log_jacobian = em_noncentring_from_model(&t->map, theta, t->map.at);
     if (gradient)
-        em_noncentring_pull(&t->map, theta, x, gradient);
+        em_noncentring_pull(&t->map, theta, t->map.at, gradient);
     if (log_p)
         *log_p += log_jacobian;
 }
@@ -141,7 +138,7 @@ static em_status suits(const em_noncentring *map, const em_samples *draws, bool 
     *out = map->n_child > 1 || em_noncentring_count(map).curved > 0;
     for (int64_t k = 0; !status && k < draws->n; k++) {
         memcpy(z + k * width, draws->row + k * width, (size_t)dim * sizeof *z);
-        em_noncentring_from_model(map, z + k * width);
+        em_noncentring_from_model(map, z + k * width, NULL);
     }
     for (int64_t i = 0; !status && i < map->n_child; i++) {
         const int64_t at = map->child[i];

@@ -162,9 +162,9 @@ static em_status evaluate_transformed(em_reference *base, int64_t chain, const d
     normal_law *law = (normal_law *)base;
 
     memcpy(law->x, z, (size_t)em_stride(law->dim) * sizeof *z);
-    const double log_jacobian = em_noncentring_to_model(law->map, law->x);
+    const double log_jacobian = em_noncentring_to_model(law->map, law->x, law->map->at);
     const em_status status = law->evaluate(base, chain, law->x, log_density, gradient);
-    em_noncentring_pull(law->map, z, law->x, gradient);
+    em_noncentring_pull(law->map, z, law->map->at, gradient);
     *log_density += log_jacobian;
     return status;
 }
@@ -174,7 +174,7 @@ static em_status draw_transformed(em_reference *base, const em_draw *draw, doubl
     normal_law *law = (normal_law *)base;
     const em_status status = law->draw(base, draw, theta);
 
-    em_noncentring_from_model(law->map, theta);
+    em_noncentring_from_model(law->map, theta, NULL);
     return status;
 }
 
@@ -195,7 +195,7 @@ void em_reference_mean(const em_reference *base, double *out)
 
     memcpy(out, law->mean, (size_t)law->dim * sizeof *out);
     if (law->map)
-        em_noncentring_from_model(law->map, out);
+        em_noncentring_from_model(law->map, out, NULL);
 }
 
 static em_status create_form(const em_reference_form *form, normal_law **out)
@@ -298,7 +298,7 @@ em_status em_reference_prior(em_model *model, uint64_t seed, const em_noncentrin
     for (int64_t k = 0; !status && k < DRAWS; k++) { /* mean and sum of squares, by Welford */
         const em_draw draw = {seed, 0, k, EM_DRAW_PRIOR};
         status = model->ops->prior->draw(model, &draw, theta);
-        em_noncentring_from_model(map, theta);
+        em_noncentring_from_model(map, theta, NULL);
         for (int64_t i = 0; !status && i < model->dim; i++) {
             const double before = theta[i] - law->mean[i];
             law->mean[i] += before / (double)(k + 1);

@@ -80,7 +80,7 @@ START_TEST(curved_locations_are_found)
     for (int n = -3; n <= 3; n++) { /* where no draw has been, too */
         double z[DIM] = {0}, location[DIM];
         z[0] = 10 * n;
-        em_noncentring_to_model(&map, z);
+        em_noncentring_to_model(&map, z, NULL);
         locate(z, location);
         for (int i = 1; i < 3; i++)
             ck_assert_double_eq_tol(z[i], location[i], 1e-6 * (1 + fabs(location[i])));
@@ -118,12 +118,12 @@ START_TEST(the_map_has_its_inverse_and_its_gradients)
         double x[DIM], back[DIM], g[DIM], of_x[DIM];
         em_normals(&stream, DIM, z);
         memcpy(x, z, sizeof x);
-        ck_assert(em_noncentring_to_model(&map, x) == 0); /* the determinant is 1 */
+        ck_assert(em_noncentring_to_model(&map, x, map.at) == 0); /* the determinant is 1 */
         memcpy(back, x, sizeof back);
-        ck_assert(em_noncentring_from_model(&map, back) == 0);
+        ck_assert(em_noncentring_from_model(&map, back, NULL) == 0);
         density(x, of_x);
         memcpy(g, of_x, sizeof g);
-        em_noncentring_pull(&map, z, x, g);
+        em_noncentring_pull(&map, z, map.at, g);
         for (int i = 0; i < DIM; i++) {
             double up[DIM], down[DIM], unused[DIM];
             const double h = 1e-5;
@@ -132,12 +132,12 @@ START_TEST(the_map_has_its_inverse_and_its_gradients)
             memcpy(down, z, sizeof down);
             up[i] += h;
             down[i] -= h;
-            em_noncentring_to_model(&map, up);
-            em_noncentring_to_model(&map, down);
+            em_noncentring_to_model(&map, up, NULL);
+            em_noncentring_to_model(&map, down, NULL);
             const double slope = (density(up, unused) - density(down, unused)) / (2 * h);
             ck_assert_double_eq_tol(g[i], slope, 1e-4 * (1 + fabs(slope)));
         }
-        em_noncentring_push(&map, z, x, g);
+        em_noncentring_push(&map, z, map.at, g);
         for (int i = 0; i < DIM; i++)
             ck_assert_double_eq_tol(g[i], of_x[i], 1e-8 * (1 + fabs(of_x[i])));
     }

@@ -44,8 +44,8 @@ em_status em_transform_samples(const em_noncentring *map, const em_samples *samp
     for (int64_t r = 0; !status && r < n; r++) {
         const double *sample = em_thinned_sample(samples, dim, n, r);
         memcpy(row, sample, (size_t)(2 * dim) * sizeof *row);
-        em_noncentring_from_model(map, row);
-        em_noncentring_pull(map, row, sample, row + dim);
+        em_noncentring_from_model(map, row, map->at);
+        em_noncentring_pull(map, row, map->at, row + dim);
         for (int64_t i = 0; i < count; i++)
             panel[i * n + r] = row[first + i];
     }

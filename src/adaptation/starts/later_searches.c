@@ -118,7 +118,7 @@ static em_status steep_start(void *of, int64_t chain, uint64_t draw, double *the
     memcpy(theta, (has ? law->points->theta : law->block->theta) + c * stride,
            (size_t)stride * sizeof *theta);
     if (has && law->map)
-        em_noncentring_to_model(law->map, theta);
+        em_noncentring_to_model(law->map, theta, NULL);
     return EM_OK;
 }
 

@@ -144,7 +144,7 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, const em_noncent
         for (int64_t i = first; i < draws->count; i++) {
             memcpy(x, draw_of(draws, c, i), (size_t)n * sizeof *x);
             if (map)
-                em_noncentring_from_model(map, x);
+                em_noncentring_from_model(map, x, NULL);
             for (int64_t k = 0; k < n; k++) {
                 own[c * size + k] += x[k];
                 own[c * size + n + k] += x[k] * x[k];

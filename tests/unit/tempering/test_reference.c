@@ -254,7 +254,7 @@ START_TEST(a_transformed_law_is_that_of_x)
         const em_draw draw = {7, 3, k, EM_DRAW_PRIOR};
         _Alignas(64) double z[8] = {0}, x[8] = {0};
         ck_assert(!law->draw(law, &draw, z) && !own->draw(own, &draw, x));
-        em_noncentring_to_model(&map, z);
+        em_noncentring_to_model(&map, z, NULL);
         ck_assert_double_eq(z[0], x[0]);
         ck_assert_double_eq_tol(z[1], x[1], 1e-12 * (1 + fabs(x[1])));
     }
