@@ -155,6 +155,18 @@ def check_sampler(folder):
                                  "Saturated tree depth"], "the gravest first", *lines)
 
 
+def check_tails(folder, seed):
+    """A number without a mean, and as twins those whose mean exists: exponential, and t with 4 degrees of freedom."""
+    random = np.random.default_rng(seed)
+    heavy = {"x": normals(seed, [0] * 4, 1000), "tau": np.abs(random.standard_cauchy((4, 1000)))}
+    lines = said(folder, heavy)
+    report(titles(lines)[1:] == ["Heavy tails"] and "1 of 2 rows are" in lines[1] and "(tau: Pareto shape" in lines[1]
+           and lines[0].startswith("converged: "), f"a number without a mean {seed}", *lines)
+    light = {"x": random.exponential(size=(4, 1000)), "y": random.standard_t(4, (4, 1000))}
+    lines = said(folder, light)
+    report(len(lines) == 1, f"numbers with a mean {seed}", *lines)
+
+
 def check_thinned(folder, seed):
     """Draws of which thinning kept one in eight: the verdict counts all iterations, also that of several files and of a merged one."""
     stats = {"acceptance_rate": np.full((4, 500), 0.8), "energy": normals(seed + 1, [0] * 4, 500)}
@@ -212,5 +224,7 @@ with tempfile.TemporaryDirectory(prefix="emass-advice-") as work:
     check_sampler(work)
     for seed in 1, 2, 3:
         check_thinned(work, seed)
+    for seed in range(1, 6):
+        check_tails(work, seed)
     check_warmup(work)
 lib.finish()

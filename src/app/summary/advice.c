@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "diagnostics/limits.h"
+#include "diagnostics/psis.h"
 #include "run/output/output.h"
 #include "run/output/stored_config.h"
 
@@ -95,6 +96,28 @@ static void advise_on_growth(const em_summary_table *table, FILE *out)
                 "data distinguish the parameters from each other. More draws do not help.\n",
                 (long long)w.count, (long long)table->n_row, w.row->name,
                 w.row->value[EM_COLUMN_MEAN]);
+}
+
+/* Advice about means that few extreme draws determine. */
+static void advise_on_tails(const em_judge *judge, const em_summary_table *table, FILE *out)
+{
+    const double limit = em_psis_good_k(judge->n_chain * judge->n_draw);
+    worst w = {0};
+
+    for (int64_t i = 0; i < table->n_row; i++) {
+        const double *judged = table->row[i].value + table->at.judged;
+        if (judged[EM_JUDGED_TAIL] > limit && judged[EM_JUDGED_GROWS] == 0)
+            take(&w, &table->row[i], judged[EM_JUDGED_TAIL]);
+    }
+    if (w.count)
+        fprintf(
+            out,
+            "Heavy tails: mean, sd and mcse_mean of %lld of %lld rows are not reliable, because "
+            "few "
+            "extreme draws determine them (%s: Pareto shape %.2g, limit %.2g). The mean may not "
+            "exist, and more draws do not help. Use quantiles, or give the parameter a narrower "
+            "prior.\n",
+            (long long)w.count, (long long)table->n_row, w.row->name, w.value, limit);
 }
 
 /* Advice about a mode of the mode search without draws nearby. */
@@ -393,6 +416,7 @@ em_status em_advise(em_judge *judge, const em_summary_table *table, FILE *out)
                                      judge->log_density, out);
     advise_on_search(judge, out);
     advise_on_rows(judge, table, out);
+    advise_on_tails(judge, table, out);
     advise_on_divergences(judge, table, out);
     advise_on_failed_evaluations(judge, out);
     advise_on_energy(judge, out);

@@ -9,8 +9,8 @@
  * Prints a sentence for each problem that the file has, the gravest first: an incomplete file, an
  * optimiser, draws that are not finite, constant chains, several modes, a posterior that may be
  * improper, a mode that no chain visited, R-hat and ESS outside their limits, undefined
- * diagnostics, divergences, low E-BFMI, chains that warmup reinitialised, saturated trees. Call
- * em_judge_conclude first. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ * diagnostics, heavy tails, divergences, low E-BFMI, chains that warmup reinitialised, saturated
+ * trees. Call em_judge_conclude first. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_advise(em_judge *judge, const em_summary_table *table, FILE *out);
 

@@ -5,6 +5,7 @@
 #include "diagnostics/divergence_clustering.h"
 #include "diagnostics/growth.h"
 #include "diagnostics/limits.h"
+#include "diagnostics/tail_shape.h"
 #include "math/order.h"
 #include "par/world.h"
 #include "run/output/output.h"
@@ -353,7 +354,9 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
         return EM_OK;
     value[EM_JUDGED_SEPARATION] = em_mode_finder_examine(judge->finder, draws);
     value[EM_JUDGED_GROWS] = disagrees && em_grows(judge->n_chain, judge->n_draw, draws);
-    if (judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
+    if (n_nonfinite == 0 && !diagnosis->constant)
+        status = em_tail_shape(n, draws, diagnosis->mean, diagnosis->sd, &value[EM_JUDGED_TAIL]);
+    if (!status && judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
         status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
                                             diagnosis->ess_bulk, judge->n_row, &cluster);
         status = status ? status : find_divergent_range(judge, draws, value);

@@ -23,6 +23,7 @@ enum {
     EM_JUDGED_LOW,        /* lower end of the range of divergent draws */
     EM_JUDGED_HIGH,       /* upper end */
     EM_JUDGED_SHARE,      /* the share of all draws in that range */
+    EM_JUDGED_TAIL,       /* shape of the heavier tail (diagnostics/tail_shape.h) */
     EM_JUDGED_UNWATCHED,  /* 1: no verdict and no advice depends on its R-hat and ESS */
     EM_N_JUDGED
 };
