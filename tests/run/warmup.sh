@@ -29,7 +29,8 @@ static const em_variable xy = {.name = "xy", .n_axes = 1, .shape = {2}};
 EMASS_PLUGIN({.name = "ridge", .n_parameter = 1, .parameter = &xy, .log_density_gradient = density});
 C
 cc -std=c17 -shared -fPIC -I"$project/include" ridge.c -o ridge.so || exit 1
-ridge=(--set model.name=ridge --set model.library=./ridge.so)
+# In the model's coordinates: warmup would find that its location is curved.
+ridge=(--set model.name=ridge --set model.library=./ridge.so --set mass.noncentring=off)
 
 go() { # RANKS FILE ARGUMENT...
     local n=$1 file=$2
