@@ -83,7 +83,8 @@ em_status em_exchange_noncentring(em_adapt *adapt)
 em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *is_other)
 {
     em_noncentred *own = adapt->noncentred;
-    const int64_t tailed = em_noncentring_count(&own->map).tailed, was = own->map.n_child - tailed;
+    const em_noncentring_counts was = em_noncentring_count(&own->map);
+    const int64_t n_was = was.scaled + was.curved;
     em_samples samples = {0, NULL};
     int64_t n_child = 0;
     em_status status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
@@ -93,7 +94,7 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
         status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior);
     if (!status && em_world_rank() == 0) {
         status = em_noncentring_search(adapt->dim, &samples, own->prior, own->found, &n_child);
-        status = status ? status : em_tail_fit(adapt->dim, &samples, tailed > 0, own->found);
+        status = status ? status : em_tail_fit(adapt->dim, &samples, was.tailed > 0, own->found);
     }
     em_release(&samples.row);
     status = em_agree(status);
@@ -101,8 +102,9 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
         return status;
     em_broadcast(own->found, (size_t)adapt->dim * sizeof *own->found);
     status = em_exchange_noncentring(adapt);
+    const em_noncentring_counts now = em_noncentring_count(&own->map);
     *is_other = adapt->initial->window < LATEST_CHANGE &&
-                llabs(own->map.n_child - em_noncentring_count(&own->map).tailed - was) > was / 8;
+                llabs(now.scaled + now.curved - n_was) > n_was / 8;
     return status;
 }
 

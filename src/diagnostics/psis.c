@@ -6,8 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-enum { LEAST_TAIL = 5 };
-
 struct em_psis {
     int64_t n_draw, n_tail; /* the draws with the largest weights that are smoothed, at most */
     double *log_weight, *excess;
@@ -16,7 +14,6 @@ struct em_psis {
 
 em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
 {
-    const double n = (double)n_draw;
     em_psis *psis;
     em_status status = em_allocate(1, sizeof *psis, out);
 
@@ -24,7 +21,7 @@ em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
         return status;
     psis = *out;
     psis->n_draw = n_draw;
-    psis->n_tail = (int64_t)ceil(fmin(n / 5, 3 * sqrt(n / r_eff)));
+    psis->n_tail = em_psis_tail(n_draw, r_eff);
     status = em_allocate_doubles(n_draw, &psis->log_weight);
     status = status ? status : em_allocate_doubles(psis->n_tail, &psis->excess);
     if (!status)
@@ -39,6 +36,13 @@ void em_psis_destroy(em_psis **psis)
     if (*psis)
         em_release_all(&(*psis)->log_weight, &(*psis)->excess, &(*psis)->sorted, &(*psis)->scratch);
     em_release(psis);
+}
+
+int64_t em_psis_tail(int64_t n_draw, double r_eff)
+{
+    const double n = (double)n_draw;
+
+    return (int64_t)ceil(fmin(n / 5, 3 * sqrt(n / r_eff)));
 }
 
 double em_psis_good_k(int64_t n_draw)
@@ -129,7 +133,7 @@ static double smooth(em_psis *psis, int64_t *n_smoothed)
     const int64_t n_tail = n - first;
     if (n > EM_PSIS_TOO_FEW && psis->sorted[0].value == 0)
         return -INFINITY;
-    if (n_tail < LEAST_TAIL)
+    if (n_tail < EM_PSIS_LEAST_TAIL)
         return INFINITY;
     for (int64_t i = 0; i < n_tail; i++)
         psis->excess[i] = base * expm1(psis->sorted[first + i].value - cut);

@@ -21,7 +21,7 @@
 typedef struct em_psis em_psis;
 
 /* Up to this number of draws no tail is fitted, because it has fewer than five weights. */
-enum { EM_PSIS_TOO_FEW = 20 };
+enum { EM_PSIS_TOO_FEW = 20, EM_PSIS_LEAST_TAIL = 5 };
 
 /* The result for one observation. */
 typedef struct em_psis_point {
@@ -37,6 +37,9 @@ void em_psis_destroy(em_psis **psis);
 
 /* `log_likelihood` [n_draw] is that of one observation. */
 em_psis_point em_psis_leave_out(em_psis *psis, const double *log_likelihood);
+
+/* The number of draws in the tail: min(n_draw / 5, 3 sqrt(n_draw / r_eff)), rounded up. */
+int64_t em_psis_tail(int64_t n_draw, double r_eff);
 
 /* min(1 - 1 / log10(n_draw), 0.7). */
 double em_psis_good_k(int64_t n_draw);

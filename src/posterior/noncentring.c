@@ -269,12 +269,12 @@ static em_conditional conditional_of(const em_noncentring_row *row, const double
     return out;
 }
 
-/* x_i of a parameter with a tail, its derivative by z_i, and that of the log of this derivative. */
-static double put_tail(const em_noncentring_row *row, double z, double *scale, double *log_scale_by)
+/* x_i of a parameter with a tail, from z_i; sets the derivatives of *at. */
+static double put_tail(const em_noncentring_row *row, double z, em_conditional *at)
 {
-    const double t = em_tail_map(row->degree, z, scale, log_scale_by);
-
-    *scale *= row->width;
+    *at = (em_conditional){0};
+    const double t = em_tail_map(row->degree, z, &at->scale, &at->log_scale_by);
+    at->scale *= row->width;
     return row->shift + row->width * t;
 }
 
@@ -283,18 +283,11 @@ void em_noncentring_tail_variances(const em_noncentring *map, double *variance)
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
-        double scale = 1, unused;
+        em_conditional at = {.scale = 1};
         if (has_tail(row))
-            put_tail(row, row->degree < 0 ? 0.5 : -0.5, &scale, &unused);
-        variance[i] *= scale * scale;
+            put_tail(row, row->degree < 0 ? 0.5 : -0.5, &at);
+        variance[i] *= at.scale * at.scale;
     }
-}
-
-/* x_i of a parameter with a tail, from z_i; sets the derivatives of *at. */
-static double put_tail_at(const em_noncentring_row *row, double z, em_conditional *at)
-{
-    *at = (em_conditional){.scale = 1};
-    return put_tail(row, z, &at->scale, &at->log_scale_by);
 }
 
 double em_noncentring_to_model(const em_noncentring *map, double *z, em_conditional *at)
@@ -307,7 +300,7 @@ double em_noncentring_to_model(const em_noncentring *map, double *z, em_conditio
         const em_noncentring_row *row = &map->row[i];
         em_conditional unused, *here = at ? &at[n] : &unused;
         if (has_tail(row)) {
-            z[i] = put_tail_at(row, z[i], here);
+            z[i] = put_tail(row, z[i], here);
         } else {
             *here = conditional_of(row, z, &before);
             z[i] = here->location + here->scale * z[i];
@@ -328,7 +321,7 @@ double em_noncentring_from_model(const em_noncentring *map, double *x, em_condit
         em_conditional unused, *here = at ? &at[n] : &unused;
         if (has_tail(row)) {
             x[i] = em_tail_map_inverse(row->degree, (x[i] - row->shift) / row->width);
-            put_tail_at(row, x[i], here);
+            put_tail(row, x[i], here);
         } else {
             *here = conditional_of(row, x, &before);
             x[i] = (x[i] - here->location) / here->scale;

@@ -44,7 +44,7 @@ static double median_of(int64_t n, const double *x, double *work)
 {
     memcpy(work, x, (size_t)n * sizeof *work);
     em_sort_numbers(n, work);
-    return work[n / 2];
+    return em_sorted_median(n, work);
 }
 
 /* Writes the terms of parameter i. The spread is that of a normal law with the same quartiles. */
@@ -83,8 +83,8 @@ static void set_weights(curve_search *s)
 enum { CONSTANT, ITSELF, FIRST };
 
 typedef struct terms {
-    int n;
-    int64_t of[FIRST + 2 * MOST_PARENTS];
+    int n, n_parent; /* n: of terms */
+    int64_t parent[MOST_PARENTS];
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
 } terms;
 
@@ -145,7 +145,7 @@ static bool add_term(curve_search *s, const double *term, terms *t)
 
 static bool add_parent(curve_search *s, int64_t k, terms *t)
 {
-    t->of[t->n] = k;
+    t->parent[t->n_parent++] = k;
     return add_term(s, s->term + k * s->n, t) && add_term(s, s->term + (s->dim + k) * s->n, t);
 }
 
@@ -161,8 +161,9 @@ static bool write_row(const curve_search *s, int64_t i, const terms *t, const do
 
     *row = (em_noncentring_row){.level = 1, .form = EM_SCALE_CONSTANT};
     row->shift = s->median[i] + along[CONSTANT] / precision;
-    for (int q = FIRST; q < t->n; q += 2) {
-        const int64_t k = t->of[q];
+    for (int p = 0; p < t->n_parent; p++) {
+        const int64_t k = t->parent[p];
+        const int q = FIRST + 2 * p;
         const double linear = along[q] / precision, square = along[q + 1] / precision,
                      size = fabs(square) * s->spread[k] * s->spread[k] * sqrt(2 * precision);
         const double along_parent = fabs(linear) * s->spread[k] * sqrt(precision);
@@ -174,7 +175,7 @@ static bool write_row(const curve_search *s, int64_t i, const terms *t, const do
             row->coefficient[n_location++] = linear;
             row->shift -= linear * s->median[k];
         }
-        if (size <= negligible && q > FIRST)
+        if (size <= negligible && p > 0)
             continue; /* the first one stays, because a row has to have an x_k */
         if (n_square == 2)
             return false;
@@ -211,7 +212,7 @@ static bool fit(curve_search *s, int64_t i, em_noncentring_row *row)
     if (!add_term(s, s->term + i * s->n, &t))
         return false;
     for (int64_t k; project(s, i, &t, along) > rounding;) {
-        if (t.n + 2 > FIRST + 2 * MOST_PARENTS)
+        if (t.n_parent == MOST_PARENTS)
             return false;
         k = best_parent(s, i);
         if (k < 0 || !add_parent(s, k, &t))

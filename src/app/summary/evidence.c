@@ -354,9 +354,10 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
         return EM_OK;
     value[EM_JUDGED_SEPARATION] = em_mode_finder_examine(judge->finder, draws);
     value[EM_JUDGED_GROWS] = disagrees && em_grows(judge->n_chain, judge->n_draw, draws);
-    if (n_nonfinite == 0 && !diagnosis->constant)
+    const bool varies = n_nonfinite == 0 && !diagnosis->constant;
+    if (varies)
         status = em_tail_shape(n, draws, diagnosis->mean, diagnosis->sd, &value[EM_JUDGED_TAIL]);
-    if (!status && judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
+    if (!status && varies && judge->diverging) {
         status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
                                             diagnosis->ess_bulk, judge->n_row, &cluster);
         status = status ? status : find_divergent_range(judge, draws, value);
