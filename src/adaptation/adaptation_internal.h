@@ -27,7 +27,7 @@ typedef struct em_pool {
 
 /* The later halves of windows overlap. So accumulators are kept for segments, each from the first
  * iteration of one half to that of the next. */
-enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 16, EM_MOST_LEARNERS = 3, EM_MOST_OWNED = 32 };
+enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 16, EM_MOST_LEARNERS = 3 };
 
 /* The smallest step size of a chain that cannot move, relative to that of the others. */
 #define EM_LEAST_STEP_FACTOR 1e-6
@@ -178,8 +178,7 @@ struct em_adapt {
 
     int64_t n_m_step, most_m_steps;
     double exchange_seconds, m_step_seconds;
-    int n_owned;
-    void *owned[EM_MOST_OWNED]; /* memory that is released with the engine */
+    em_owner memory; /* that is released with the engine */
 };
 
 /* ---------------------------------------------------------------- the mass */
@@ -255,7 +254,6 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
 /* Creates adapt->noncentred if the mass is dense and is estimated from stored draws. Local. Errors:
  * EM_EMEMORY. */
 em_status em_noncentred_create(em_adapt *adapt);
-void em_noncentred_destroy(em_adapt *adapt);
 
 /* Whether the current coordinates differ from the model's. Local. */
 static inline bool em_is_noncentred(const em_adapt *adapt)

@@ -7,23 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define ALLOCATE(adapt, ...)                                                                       \
-    allocate(adapt, sizeof((em_new_array[]){__VA_ARGS__}) / sizeof(em_new_array),                  \
-             (em_new_array[]){__VA_ARGS__})
-
-/* Allocates memory that is released with the engine. */
-static em_status allocate(em_adapt *adapt, size_t n, const em_new_array *array)
-{
-    em_status status = EM_OK;
-
-    for (size_t i = 0; !status && i < n; i++) {
-        status = em_allocate(array[i].count, array[i].size, array[i].array);
-        if (!status)
-            memcpy(&adapt->owned[adapt->n_owned++], array[i].array, sizeof(void *));
-    }
-    return status;
-}
-
 /* Creates the estimate of the gradient noise. Its covariance is dense if the last window has enough
  * samples for that, whatever the structure of the mass is. */
 static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
@@ -40,8 +23,8 @@ static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
     const int64_t planned =
         em_schedule_last_window(&adapt->windows->schedule, em_chains_per_pool(adapt));
     const bool dense = adapt->dim <= 200 && planned >= 10 * adapt->dim;
-    return em_gradient_noise_create(adapt->sampler_options, adapt->grid, adapt->shares,
-                                    dense ? EM_MASS_DENSE : EM_MASS_DIAG, adapt->dim,
+    return em_gradient_noise_create(&adapt->memory, adapt->sampler_options, adapt->grid,
+                                    adapt->shares, dense ? EM_MASS_DENSE : EM_MASS_DIAG, adapt->dim,
                                     &adapt->noise);
 }
 
@@ -55,7 +38,7 @@ static double first_thermostat_mass(const em_adapt *adapt, const em_sampler_ops 
 
 static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
 {
-    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->pools, adapt->n_pool));
+    em_status status = em_own_all(&adapt->memory, EM_ARRAY(adapt->pools, adapt->n_pool));
 
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
         em_pool *pool = &adapt->pools[i];
@@ -64,8 +47,8 @@ static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
         pool->thermostat_mass = first_thermostat_mass(adapt, sampler);
         status = em_mass_identity_of(&adapt->form, &pool->mass);
         if (!status)
-            status = em_allocate_all(EM_ARRAY(pool->centre, adapt->dim),
-                                     EM_ARRAY(pool->m_step, adapt->most_m_steps));
+            status = em_own_all(&adapt->memory, EM_ARRAY(pool->centre, adapt->dim),
+                                EM_ARRAY(pool->m_step, adapt->most_m_steps));
     }
     return status;
 }
@@ -80,8 +63,8 @@ static em_status allocate_work(em_adapt *adapt)
         adapt->n_accumulator += em_subsampling_interval_size(adapt->dim);
     if (adapt->thermostat)
         adapt->n_accumulator += 2;
-    const em_status status = ALLOCATE(
-        adapt, EM_ARRAY(adapt->chain_mass, n), EM_ARRAY(adapt->chain_step, n),
+    const em_status status = em_own_all(
+        &adapt->memory, EM_ARRAY(adapt->chain_mass, n), EM_ARRAY(adapt->chain_step, n),
         EM_ARRAY(adapt->chain_thermostat, n), EM_ARRAY(adapt->acceptance, n),
         EM_ARRAY(adapt->probe, n), EM_ARRAY(adapt->gradients, n), EM_ARRAY(adapt->step_factor, n),
         EM_ARRAY(adapt->outlying, adapt->n_chain),
@@ -124,7 +107,7 @@ static em_status create_window(em_adapt *adapt)
         adapt->keeps_draws ? adapt->plan->initial - em_warmup_window_begin(adapt->plan->initial)
                            : INT64_MAX;
     const em_status status = em_window_create(
-        em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim, longest,
+        &adapt->memory, em_chains_per_pool(adapt), adapt->n_local_chain, adapt->dim, longest,
         adapt->keeps_draws ? most_draws : em_window_span(adapt->dim), &adapt->window);
 
     if (status)
@@ -165,29 +148,30 @@ static int64_t count_windows(const em_warmup_plan *plan)
 static em_status create_initial_phase(em_adapt *adapt)
 {
     const int64_t n = adapt->n_local_chain;
-    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->initial, 1));
+    em_status status = em_own_all(&adapt->memory, EM_ARRAY(adapt->initial, 1));
 
     if (status)
         return status;
     adapt->initial->end = adapt->plan->initial;
     adapt->initial->window = em_warmup_next_window(adapt->plan, 0);
-    status = ALLOCATE(adapt, EM_ARRAY(adapt->initial->history, n * adapt->plan->initial),
-                      EM_ARRAY(adapt->initial->since, n),
-                      EM_ARRAY(adapt->initial->outlying_row, n * em_outlying_row_size(adapt->dim)),
-                      EM_ARRAY(adapt->initial->outlying_mass, n));
+    status =
+        em_own_all(&adapt->memory, EM_ARRAY(adapt->initial->history, n * adapt->plan->initial),
+                   EM_ARRAY(adapt->initial->since, n),
+                   EM_ARRAY(adapt->initial->outlying_row, n * em_outlying_row_size(adapt->dim)),
+                   EM_ARRAY(adapt->initial->outlying_mass, n));
     if (!status && adapt->n_chain >= EM_MANY_CHAINS)
-        status = ALLOCATE(adapt, EM_ARRAY(adapt->tree_depth, 1));
+        status = em_own_all(&adapt->memory, EM_ARRAY(adapt->tree_depth, 1));
     if (status || !adapt->tree_depth)
         return status;
     adapt->tree_depth->cap = EM_FIRST_DEPTH;
-    return ALLOCATE(adapt, EM_ARRAY(adapt->tree_depth->count, n * EM_DEPTHS));
+    return em_own_all(&adapt->memory, EM_ARRAY(adapt->tree_depth->count, n * EM_DEPTHS));
 }
 
 static em_status create_length_search(em_adapt *adapt, const em_trajectory *drawn)
 {
     const int64_t n = adapt->n_local_chain, dim = adapt->dim;
     const int64_t n_lag = adapt->plan->searches_length ? n * em_lag_size(dim) : 0;
-    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->search, 1));
+    em_status status = em_own_all(&adapt->memory, EM_ARRAY(adapt->search, 1));
 
     if (status)
         return status;
@@ -198,14 +182,14 @@ static em_status create_length_search(em_adapt *adapt, const em_trajectory *draw
     search->drawn.multistage = adapt->plan->multistage && adapt->plan->searches_length;
     search->kept = search->drawn;
     search->kept_averaging.target = adapt->sampler_options->target_accept;
-    return ALLOCATE(adapt, EM_ARRAY(search->statistics, n), EM_ARRAY(search->lag, n_lag),
-                    EM_ARRAY(search->kept_r, dim), EM_ARRAY(search->tried_r, dim));
+    return em_own_all(&adapt->memory, EM_ARRAY(search->statistics, n), EM_ARRAY(search->lag, n_lag),
+                      EM_ARRAY(search->kept_r, dim), EM_ARRAY(search->tried_r, dim));
 }
 
 /* The schedule with an initial phase. */
 static em_status plan_phases(em_adapt *adapt, const em_trajectory *drawn, int64_t config_warmup)
 {
-    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->plan, 1));
+    em_status status = em_own_all(&adapt->memory, EM_ARRAY(adapt->plan, 1));
 
     if (status)
         return status;
@@ -226,13 +210,14 @@ static em_status plan_phases(em_adapt *adapt, const em_trajectory *drawn, int64_
 static em_status plan_windows(em_adapt *adapt)
 {
     const em_mass_options *options = adapt->options;
-    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->windows, 1));
+    em_status status = em_own_all(&adapt->memory, EM_ARRAY(adapt->windows, 1));
 
     if (status)
         return status;
     em_schedule *schedule = &adapt->windows->schedule;
-    status = em_schedule_create(adapt->warmup, options->init_buffer, options->term_buffer,
-                                options->s_count, em_chains_per_pool(adapt), schedule);
+    status = em_schedule_create(&adapt->memory, adapt->warmup, options->init_buffer,
+                                options->term_buffer, options->s_count, em_chains_per_pool(adapt),
+                                schedule);
     adapt->windows->e_step_from = schedule->first;
     adapt->phase = adapt->warmup > 0 ? EM_PHASE_FIRST_BUFFER : EM_PHASE_SAMPLING;
     adapt->ended = adapt->warmup;
@@ -343,20 +328,17 @@ void em_adapt_destroy(em_adapt **out)
 
     if (!adapt)
         return;
-    for (int64_t i = 0; adapt->pools && i < adapt->n_pool; i++) {
+    for (int64_t i = 0; adapt->pools && i < adapt->n_pool; i++)
         em_mass_destroy(&adapt->pools[i].mass);
-        em_release_all(&adapt->pools[i].centre, &adapt->pools[i].m_step);
-    }
     if (adapt->initial && adapt->initial->outlying_mass)
         em_drop_outlying_masses(adapt);
-    if (adapt->windows)
-        em_schedule_destroy(&adapt->windows->schedule);
-    em_gradient_noise_destroy(&adapt->noise);
-    em_window_release(&adapt->window);
-    em_noncentred_destroy(adapt);
+    if (adapt->noncentred) {
+        em_posterior_destroy(&adapt->noncentred->posterior);
+        em_noncentring_release(&adapt->noncentred->map);
+        em_release(&adapt->noncentred->found); /* which changes places with a row of the map */
+    }
     em_release(&adapt->part);
-    for (int i = 0; i < adapt->n_owned; i++)
-        em_release(&adapt->owned[i]);
+    em_release_owned(&adapt->memory);
     em_release(out);
 }
 

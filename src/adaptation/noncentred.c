@@ -32,29 +32,18 @@ em_status em_noncentred_create(em_adapt *adapt)
     if (adapt->options->noncentring == EM_NONCENTRING_OFF || !adapt->initial || !adapt->shares ||
         !adapt->keeps_draws)
         return EM_OK;
-    em_status status = em_allocate_all(EM_ARRAY(adapt->noncentred, 1));
+    em_status status = em_own_all(&adapt->memory, EM_ARRAY(adapt->noncentred, 1));
     if (status)
         return status;
     em_noncentred *own = adapt->noncentred;
     status = em_noncentring_create(adapt->dim, &own->map);
+    status = status ? status : em_allocate_all(EM_ARRAY(own->found, adapt->dim));
     return status ? status
-                  : em_allocate_all(EM_ARRAY(own->found, adapt->dim),
-                                    EM_ARRAY(own->prior, adapt->dim), EM_ARRAY(own->theta, panel),
-                                    EM_ARRAY(own->gradient, panel), EM_ARRAY(own->from, panel),
-                                    EM_ARRAY(own->log_density, adapt->n_local_chain),
-                                    EM_ARRAY(own->row, 2 * adapt->dim));
-}
-
-void em_noncentred_destroy(em_adapt *adapt)
-{
-    em_noncentred *own = adapt->noncentred;
-
-    if (!own)
-        return;
-    em_posterior_destroy(&own->posterior);
-    em_noncentring_release(&own->map);
-    em_release_all(&own->found, &own->prior, &own->theta, &own->gradient, &own->from,
-                   &own->log_density, &own->row, &adapt->noncentred);
+                  : em_own_all(&adapt->memory, EM_ARRAY(own->prior, adapt->dim),
+                               EM_ARRAY(own->theta, panel), EM_ARRAY(own->gradient, panel),
+                               EM_ARRAY(own->from, panel),
+                               EM_ARRAY(own->log_density, adapt->n_local_chain),
+                               EM_ARRAY(own->row, 2 * adapt->dim));
 }
 
 const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)

@@ -23,6 +23,7 @@ typedef struct variables {
 } variables;
 
 struct em_density {
+    em_owner memory; /* of texts and numbers */
     char *name, **unconstrained_name;
     int64_t dim, n_labels, labels_capacity, datum_capacity;
     uint64_t data_hash;
@@ -51,7 +52,7 @@ static void destroy_model(em_model *model)
 {
     density_model *self = (density_model *)model;
 
-    em_failures_destroy(&model->failures);
+    em_release_owner(&model->failures);
     em_release_all(&self->variable, &self->partial, &self);
 }
 
@@ -249,22 +250,11 @@ em_status em_density_create(const char *name, int64_t dim, uint64_t data_hash, e
         return status;
     density->dim = dim;
     density->data_hash = data_hash;
-    status = em_copy_text(name, &density->name);
+    status = em_own(&density->memory, em_copy_text(name, &density->name), &density->name);
     if (status)
         em_density_destroy(&density);
     *out = density;
     return status;
-}
-
-/* Releases a list of variables. Labels are not released: they belong to the density. */
-static void release_variables(variables *list)
-{
-    for (int64_t i = 0; i < list->n; i++) {
-        em_release(&list->item[i].name);
-        for (int a = 0; a < list->item[i].n_axes; a++)
-            em_release(&list->item[i].axis[a]);
-    }
-    em_release(&list->item);
 }
 
 void em_density_destroy(em_density **out)
@@ -274,18 +264,15 @@ void em_density_destroy(em_density **out)
     *out = NULL;
     if (!density)
         return;
-    for (int64_t i = 0; i < density->data.n; i++)
-        em_release(&density->datum[i].value);
-    release_variables(&density->parameter);
-    release_variables(&density->output);
-    release_variables(&density->data);
     for (int64_t i = 0; i < density->n_labels; i++) {
         em_release(&density->labels[i].axis);
         em_release_texts(density->labels[i].n, &density->labels[i].label);
     }
     if (density->unconstrained_name)
         em_release_texts(density->dim, &density->unconstrained_name);
-    em_release_all(&density->datum, &density->labels, &density->name, &density);
+    em_release_all(&density->parameter.item, &density->output.item, &density->data.item,
+                   &density->datum, &density->labels);
+    em_release_owner(&density);
 }
 
 em_status em_density_compute(em_density *density, em_density_gradient *gradient,
@@ -332,7 +319,7 @@ static const char *const *find_labels(const em_density *density, const char *axi
     return NULL;
 }
 
-static em_status set_axes(const em_density *density, const int64_t *shape, const char *const *axis,
+static em_status set_axes(em_density *density, const int64_t *shape, const char *const *axis,
                           em_variable *variable, int64_t *width)
 {
     em_status status = EM_OK;
@@ -346,15 +333,15 @@ static em_status set_axes(const em_density *density, const int64_t *shape, const
                            variable->name, a, (long long)shape[a]);
         if (!axis || !axis[a])
             continue;
-        status = em_copy_text(axis[a], (char **)&variable->axis[a]);
+        status = em_own(&density->memory, em_copy_text(axis[a], (char **)&variable->axis[a]),
+                        &variable->axis[a]);
         variable->label[a] = find_labels(density, axis[a], shape[a]);
     }
     return status;
 }
 
-static em_status add_variable(const em_density *density, variables *list, const char *name,
-                              int n_axes, const int64_t *shape, const char *const *axis,
-                              em_variable variable)
+static em_status add_variable(em_density *density, variables *list, const char *name, int n_axes,
+                              const int64_t *shape, const char *const *axis, em_variable variable)
 {
     int64_t width = 0;
 
@@ -365,12 +352,13 @@ static em_status add_variable(const em_density *density, variables *list, const 
     if (status)
         return status;
     variable.n_axes = n_axes;
-    list->item[list->n] = variable;
-    status = em_copy_text(name, (char **)&list->item[list->n].name);
+    em_variable *added = &list->item[list->n];
+    *added = variable;
+    status = em_own(&density->memory, em_copy_text(name, (char **)&added->name), &added->name);
     if (status)
         return status;
-    list->n++; /* from here on it is released with the list */
-    status = set_axes(density, shape, axis, &list->item[list->n - 1], &width);
+    list->n++;
+    status = set_axes(density, shape, axis, added, &width);
     list->width += width;
     return status;
 }
@@ -421,7 +409,7 @@ em_status em_density_add_data(em_density *density, const char *group, const char
         return status;
     density->datum[n] = (em_datum){.group = known[at]};
     status = add_variable(density, data, name, n_axes, shape, axis, (em_variable){.n_axes = 0});
-    status = status ? status : em_allocate(data->width - width, sizeof *copy, &copy);
+    status = status ? status : em_own_all(&density->memory, EM_ARRAY(copy, data->width - width));
     if (status)
         return status;
     memcpy(copy, value, (size_t)(data->width - width) * sizeof *copy);

@@ -105,6 +105,72 @@ em_status em_allocate_each(const em_new_array *all, size_t n)
     return status;
 }
 
+struct em_owned {
+    struct em_owned *next;
+    void *memory;
+};
+
+em_status em_own(em_owner *owner, em_status status, void *pointer)
+{
+    struct em_owned *const one = status ? NULL : malloc(sizeof *one);
+
+    if (status)
+        return status;
+    if (!one) {
+        em_release(pointer);
+        return em_fail(EM_EMEMORY, "out of memory: could not allocate %zu bytes", sizeof *one);
+    }
+    one->next = owner->first;
+    memcpy(&one->memory, pointer, sizeof one->memory);
+    owner->first = one;
+    return EM_OK;
+}
+
+em_status em_own_each(em_owner *owner, const em_new_array *all, size_t n)
+{
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < n; i++)
+        status = em_own(owner, em_allocate(all[i].count, all[i].size, all[i].array), all[i].array);
+    return status;
+}
+
+void em_release_from(em_owner *owner, void *pointer)
+{
+    struct em_owned **at = &owner->first;
+    void *memory;
+
+    memcpy(&memory, pointer, sizeof memory);
+    while (*at && (*at)->memory != memory)
+        at = &(*at)->next;
+    if (!memory || !*at)
+        return;
+    struct em_owned *const one = *at;
+    *at = one->next;
+    free(one);
+    em_release(pointer);
+}
+
+void em_release_owned(em_owner *owner)
+{
+    while (owner->first) {
+        struct em_owned *const one = owner->first;
+        owner->first = one->next;
+        free(one->memory);
+        free(one);
+    }
+}
+
+void em_release_owner(void *pointer)
+{
+    em_owner *owner;
+
+    memcpy(&owner, pointer, sizeof owner);
+    if (owner)
+        em_release_owned(owner);
+    em_release(pointer);
+}
+
 em_status em_allocate_doubles(int64_t count, double **out)
 {
     void *memory;

@@ -52,6 +52,32 @@ typedef struct em_new_array {
 } em_new_array;
 em_status em_allocate_each(const em_new_array *all, size_t n);
 
+/* Owns memory that is released together, such as all arrays of a structure and of the structures in
+ * it. Zero before its first use; it must not be copied. em_own_all allocates, as em_allocate_all,
+ * arrays that must not be resized. Local. Errors: as em_allocate. */
+typedef struct em_owner {
+    struct em_owned *first; /* NULL: it owns nothing */
+} em_owner;
+#define em_own_all(owner, ...)                                                                     \
+    em_own_each(owner, (const em_new_array[]){__VA_ARGS__},                                        \
+                sizeof((const em_new_array[]){__VA_ARGS__}) / sizeof(em_new_array))
+em_status em_own_each(em_owner *owner, const em_new_array *all, size_t n);
+
+/* Gives *(void **)pointer, which a function has allocated with this status, to the owner. Returns
+ * the status. Local. Errors: EM_EMEMORY; the memory is then freed and the pointer NULL. */
+em_status em_own(em_owner *owner, em_status status, void *pointer);
+
+/* Frees *(void **)pointer, an array that the owner owns, and sets it to NULL; NULL-safe. It looks
+ * through all that the owner owns. Local. */
+void em_release_from(em_owner *owner, void *pointer);
+
+/* Frees all that the owner owns. Pointers to it are not changed. Local. */
+void em_release_owned(em_owner *owner);
+
+/* Frees **(void **)pointer, a structure whose first member is an em_owner, with all that it owns,
+ * and sets the pointer to NULL; NULL-safe. Local. */
+void em_release_owner(void *pointer);
+
 /* The memory that an array of `count` doubles takes: whole pages, if it is large. Local. */
 double em_bytes_of_doubles(int64_t count);
 

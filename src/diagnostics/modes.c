@@ -25,6 +25,7 @@ typedef struct reach {
 } reach;
 
 struct em_mode_finder {
+    em_owner memory; /* of its arrays */
     int64_t n_chain, n_draw;
     int64_t *cluster; /* [n_chain] */
     reach *wanders;   /* [n_chain] chains that have not settled */
@@ -47,23 +48,14 @@ em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder 
     finder = *out;
     finder->n_chain = n_chain;
     finder->n_draw = n_draw;
-    status = em_allocate_all(EM_ARRAY(finder->cluster, n_chain), EM_ARRAY(finder->reach, n_chain),
-                             EM_ARRAY(finder->wanders, n_chain), EM_ARRAY(finder->span, n_chain),
-                             EM_ARRAY(finder->sorted, n_draw), EM_ARRAY(finder->order, 2 * n_draw),
-                             EM_ARRAY(finder->above, n_chain), EM_ARRAY(finder->sums, 2 * n_chain));
+    status = em_own_all(&finder->memory, EM_ARRAY(finder->cluster, n_chain),
+                        EM_ARRAY(finder->reach, n_chain), EM_ARRAY(finder->wanders, n_chain),
+                        EM_ARRAY(finder->span, n_chain), EM_ARRAY(finder->sorted, n_draw),
+                        EM_ARRAY(finder->order, 2 * n_draw), EM_ARRAY(finder->above, n_chain),
+                        EM_ARRAY(finder->sums, 2 * n_chain));
     if (status)
-        em_mode_finder_destroy(out);
+        em_release_owner(out);
     return status;
-}
-
-void em_mode_finder_destroy(em_mode_finder **out)
-{
-    em_mode_finder *finder = *out;
-
-    if (finder)
-        em_release_all(&finder->cluster, &finder->reach, &finder->wanders, &finder->span,
-                       &finder->sorted, &finder->order, &finder->above, &finder->sums);
-    em_release(out);
 }
 
 /* ---------------------------------------------------------------- one number */

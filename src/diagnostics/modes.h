@@ -33,9 +33,8 @@ typedef struct em_modes {
 /* Finds the clusters of chains for one number after the other. */
 typedef struct em_mode_finder em_mode_finder;
 
-/* Errors: EM_EMEMORY. */
+/* Freed by em_release_owner. Errors: EM_EMEMORY. */
 em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder **out);
-void em_mode_finder_destroy(em_mode_finder **finder); /* NULL-safe. */
 
 /*
  * Finds the clusters of a number from its draws [n_chain][n_draw]. Returns the smallest gap between

@@ -7,6 +7,7 @@
 #include <math.h>
 
 struct em_psis {
+    em_owner memory;        /* of its arrays */
     int64_t n_draw, n_tail; /* the draws with the largest weights that are smoothed, at most */
     double *log_weight, *excess;
     em_sorted *sorted, *scratch;
@@ -22,20 +23,12 @@ em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
     psis = *out;
     psis->n_draw = n_draw;
     psis->n_tail = em_psis_tail(n_draw, r_eff);
-    status = em_allocate_doubles(n_draw, &psis->log_weight);
-    status = status ? status : em_allocate_doubles(psis->n_tail, &psis->excess);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(psis->sorted, n_draw), EM_ARRAY(psis->scratch, n_draw));
+    status = em_own_all(&psis->memory, EM_ARRAY(psis->log_weight, n_draw),
+                        EM_ARRAY(psis->excess, psis->n_tail), EM_ARRAY(psis->sorted, n_draw),
+                        EM_ARRAY(psis->scratch, n_draw));
     if (status)
-        em_psis_destroy(out);
+        em_release_owner(out);
     return status;
-}
-
-void em_psis_destroy(em_psis **psis)
-{
-    if (*psis)
-        em_release_all(&(*psis)->log_weight, &(*psis)->excess, &(*psis)->sorted, &(*psis)->scratch);
-    em_release(psis);
 }
 
 int64_t em_psis_tail(int64_t n_draw, double r_eff)

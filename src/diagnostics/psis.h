@@ -33,7 +33,6 @@ typedef struct em_psis_point {
 /* Creates work space for one thread, for `n_draw` > 0 draws of all chains with relative efficiency
  * `r_eff` > 0. Errors: EM_EMEMORY. */
 em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out);
-void em_psis_destroy(em_psis **psis);
 
 /* `log_likelihood` [n_draw] is that of one observation. */
 em_psis_point em_psis_leave_out(em_psis *psis, const double *log_likelihood);

@@ -10,6 +10,7 @@
 enum { MOST_LAG = 16 };
 
 struct em_visits {
+    em_owner memory; /* of its arrays */
     int64_t n_chain, n_draw, n_visit;
     int64_t *of_draw; /* [n_chain][n_draw]: those of a chain by the time that they began */
     int64_t *first;   /* [n_chain + 1] of the chain */
@@ -66,21 +67,14 @@ em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit,
     v = *out;
     v->n_chain = n_chain;
     v->n_draw = n_draw;
-    status = em_allocate_all(EM_ARRAY(v->of_draw, n_chain * n_draw),
-                             EM_ARRAY(v->first, n_chain + 1), EM_ARRAY(v->sum, n_chain * n_draw),
-                             EM_ARRAY(order, n_draw), EM_ARRAY(group, n_draw));
+    status = em_own_all(&v->memory, EM_ARRAY(v->of_draw, n_chain * n_draw),
+                        EM_ARRAY(v->first, n_chain + 1), EM_ARRAY(v->sum, n_chain * n_draw));
+    status = status ? status : em_allocate_all(EM_ARRAY(order, n_draw), EM_ARRAY(group, n_draw));
     for (int64_t c = 0; !status && c < n_chain; c++)
         number_visits(v, c, visit + c * n_draw, order, group);
     if (status)
-        em_visits_destroy(out);
+        em_release_owner(out);
     return status;
-}
-
-void em_visits_destroy(em_visits **visits)
-{
-    if (*visits)
-        em_release_all(&(*visits)->of_draw, &(*visits)->first, &(*visits)->sum);
-    em_release(visits);
 }
 
 /* Sum over all chains of the products of the sums of two visits that are `lag` apart. */

@@ -13,9 +13,9 @@
 
 typedef struct em_visits em_visits;
 
-/* visit [n_chain][n_draw]: the index of each draw's visit in its chain. Errors: EM_EMEMORY. */
+/* visit [n_chain][n_draw]: the index of each draw's visit in its chain. Freed by
+ * em_release_owner. Errors: EM_EMEMORY. */
 em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit, em_visits **out);
-void em_visits_destroy(em_visits **visits); /* NULL-safe. */
 
 /*
  * The effective sample size of draws x [n_chain][n_draw]: their variance over that of their mean.

@@ -70,15 +70,14 @@ static void release(em_mass *base)
 
     for (int64_t i = 0; mass->own && i < mass->n_part; i++)
         em_mass_destroy(&mass->own[i]);
-    em_release_all(&mass->own, &mass->part, &mass->in, &mass->out);
 }
 
 static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
 {
     block_mass *mass = (block_mass *)base;
     const int64_t n = form->n_part, panel = CHAINS * base->stride;
-    em_status status = em_allocate_all(EM_ARRAY(mass->part, n), EM_ARRAY(mass->own, n),
-                                       EM_ARRAY(mass->in, panel), EM_ARRAY(mass->out, panel));
+    em_status status = em_own_all(&base->memory, EM_ARRAY(mass->part, n), EM_ARRAY(mass->own, n),
+                                  EM_ARRAY(mass->in, panel), EM_ARRAY(mass->out, panel));
 
     if (status)
         return status;

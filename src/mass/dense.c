@@ -34,19 +34,12 @@ static void spread(const em_mass_form *form, const double *diagonal, double *num
         number[i * form->dim + i] = diagonal[i];
 }
 
-static void release(em_mass *base)
-{
-    dense_mass *mass = (dense_mass *)base;
-
-    em_release_all(&mass->inverse, &mass->factor, &mass->root, &mass->root_transposed);
-}
-
 static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
 {
     dense_mass *mass = (dense_mass *)base;
     const int64_t n = form->dim, stride = base->stride;
-    em_status status = em_allocate_all(
-        EM_ARRAY(mass->inverse, n * stride), EM_ARRAY(mass->factor, n * stride),
+    em_status status = em_own_all(
+        &base->memory, EM_ARRAY(mass->inverse, n * stride), EM_ARRAY(mass->factor, n * stride),
         EM_ARRAY(mass->root, n * stride), EM_ARRAY(mass->root_transposed, n * stride));
 
     for (int64_t i = 0; !status && i < n; i++) {
@@ -153,7 +146,6 @@ const em_mass_ops em_mass_dense = {
     .arrays = arrays,
     .spread = spread,
     .set_up = set_up,
-    .release = release,
     .write = write,
     .map = map,
     .matrix = matrix,

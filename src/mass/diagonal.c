@@ -27,16 +27,11 @@ static void spread(const em_mass_form *form, const double *diagonal, double *num
     memcpy(number, diagonal, (size_t)form->dim * sizeof *number);
 }
 
-static void release(em_mass *base)
-{
-    em_release(&((diag_mass *)base)->inverse);
-}
-
 static em_status set_up(em_mass *base, const em_mass_form *form, const double *number)
 {
     diag_mass *mass = (diag_mass *)base;
     const double **scale = base->scale;
-    const em_status status = em_allocate(4 * base->stride, sizeof(double), &mass->inverse);
+    const em_status status = em_own_all(&base->memory, EM_ARRAY(mass->inverse, 4 * base->stride));
 
     if (status)
         return status;
@@ -96,7 +91,6 @@ const em_mass_ops em_mass_diag = {
     .arrays = arrays,
     .spread = spread,
     .set_up = set_up,
-    .release = release,
     .write = write,
     .log_det = log_det,
     .range = range,

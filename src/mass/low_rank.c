@@ -57,22 +57,16 @@ static void spread(const em_mass_form *form, const double *diagonal, double *num
         number[form->dim + k] = 1;
 }
 
-static void release(em_mass *base)
-{
-    low_rank_mass *mass = (low_rank_mass *)base;
-
-    em_release_all(&mass->scale, &mass->inverse_scale, &mass->value, &mass->row, &mass->column);
-}
-
 static em_status allocate(low_rank_mass *mass, int64_t rank)
 {
     const int64_t dim = mass->base.dim, stride = mass->base.stride;
 
     mass->n_direction = rank;
     mass->column_stride = em_stride(rank);
-    return em_allocate_all(EM_ARRAY(mass->scale, stride), EM_ARRAY(mass->inverse_scale, stride),
-                           EM_ARRAY(mass->value, rank), EM_ARRAY(mass->row, rank * stride),
-                           EM_ARRAY(mass->column, dim * mass->column_stride));
+    return em_own_all(&mass->base.memory, EM_ARRAY(mass->scale, stride),
+                      EM_ARRAY(mass->inverse_scale, stride), EM_ARRAY(mass->value, rank),
+                      EM_ARRAY(mass->row, rank * stride),
+                      EM_ARRAY(mass->column, dim * mass->column_stride));
 }
 
 static bool is_positive(double x)
@@ -298,7 +292,6 @@ const em_mass_ops em_mass_low_rank = {
     .arrays = arrays,
     .spread = spread,
     .set_up = set_up,
-    .release = release,
     .write = write,
     .map = map,
     .matrix = matrix,

@@ -13,7 +13,7 @@ uint64_t em_version_of(int64_t n, const double *number)
 
 static em_status set_ones(em_mass *mass)
 {
-    const em_status status = em_allocate(mass->stride, sizeof *mass->ones, &mass->ones);
+    const em_status status = em_own_all(&mass->memory, EM_ARRAY(mass->ones, mass->stride));
 
     for (int64_t i = 0; !status && i < mass->dim; i++)
         mass->ones[i] = 1;
@@ -64,10 +64,11 @@ em_status em_mass_identity_of(const em_mass_form *form, em_mass **out)
 
 void em_mass_destroy(em_mass **mass)
 {
-    if (*mass) {
+    if (!*mass)
+        return;
+    if ((*mass)->ops->release)
         (*mass)->ops->release(*mass);
-        em_release(&(*mass)->ones);
-    }
+    em_release_owned(&(*mass)->memory);
     em_release(mass);
 }
 

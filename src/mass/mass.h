@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/status.h"
 
 #include <stdbool.h>
@@ -66,6 +67,7 @@ typedef struct em_mass {
     const double *scale[EM_N_MAP];
     double *ones;     /* [stride]; NULL if there are scales */
     bool is_multiple; /* there are scales, and each has equal elements */
+    em_owner memory;  /* of its arrays */
 } em_mass;
 
 struct em_mass_ops {
@@ -83,7 +85,8 @@ struct em_mass_ops {
     /* Sets a mass, which is zero but for ops, sizes and version. Errors: EM_NONFINITE where W is
      * not positive definite; EM_EMEMORY. */
     em_status (*set_up)(em_mass *mass, const em_mass_form *form, const double *number);
-    void (*release)(em_mass *mass); /* what set_up has allocated, also after a failure */
+    /* OPTIONAL: releases what `memory` does not own, also after a failure of set_up. */
+    void (*release)(em_mass *mass);
     /* The inverse of set_up. */
     void (*write)(const em_mass *mass, const em_mass_form *form, double *number);
     double (*log_det)(const em_mass *mass); /* of W */

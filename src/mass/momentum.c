@@ -35,7 +35,7 @@ static em_status estimate_dense(int64_t dim, const double *current, const double
 {
     const double s = accumulator[0], d = (double)dim, nu0 = d + 2;
     const double debias = 1 - s * (d + 1) / ((s + nu0) * (s + nu0));
-    double *mass = NULL;
+    EM_SCOPED double *mass = NULL;
     em_status status;
 
     if (s <= d + 1)
@@ -48,7 +48,6 @@ static em_status estimate_dense(int64_t dim, const double *current, const double
     em_moments_about_zero(EM_MASS_DENSE, dim, s, accumulator + 1, inverse);
     for (int64_t i = 0; i < dim * dim; i++)
         inverse[i] = (s * inverse[i] + nu0 * mass[i]) / (s + nu0);
-    em_release(&mass);
     status = status ? status : em_invert_spd(dim, inverse, dim);
     for (int64_t i = 0; !status && i < dim * dim; i++)
         inverse[i] *= debias;

@@ -65,15 +65,15 @@ static void add_row(assignment *a, int64_t i)
 
 em_status em_assign(int64_t n, const double *cost, int64_t *column)
 {
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     assignment a = {.n = n, .cost = cost};
-    em_status status =
-        em_allocate_all(EM_ARRAY(a.row, n + 1), EM_ARRAY(a.column, n + 1), EM_ARRAY(a.least, n + 1),
-                        EM_ARRAY(a.owner, n + 1), EM_ARRAY(a.way, n + 1), EM_ARRAY(a.seen, n + 1));
+    em_status status = em_own_all(&memory, EM_ARRAY(a.row, n + 1), EM_ARRAY(a.column, n + 1),
+                                  EM_ARRAY(a.least, n + 1), EM_ARRAY(a.owner, n + 1),
+                                  EM_ARRAY(a.way, n + 1), EM_ARRAY(a.seen, n + 1));
 
     for (int64_t i = 1; !status && i <= n; i++)
         add_row(&a, i);
     for (int64_t j = 1; !status && j <= n; j++)
         column[a.owner[j] - 1] = j - 1;
-    em_release_all(&a.row, &a.column, &a.least, &a.owner, &a.way, &a.seen);
     return status;
 }

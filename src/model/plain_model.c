@@ -28,7 +28,7 @@ static void plain_destroy(em_model *model)
 {
     plain *self = (plain *)model;
 
-    em_failures_destroy(&self->model.failures);
+    em_release_owner(&self->model.failures);
     em_data_destroy(&self->data);
     em_release_all(&self->variable, &self->moved, &self->partial, &self);
 }

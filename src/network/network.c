@@ -188,8 +188,8 @@ static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
 {
     const em_examples *e = self->train;
     const double scale = self->options->input_scale;
-    em_status status =
-        em_allocate_all(EM_ARRAY(self->centre, e->n_input), EM_ARRAY(self->factor, e->n_input));
+    em_status status = em_own_all(&self->memory, EM_ARRAY(self->centre, e->n_input),
+                                  EM_ARRAY(self->factor, e->n_input));
 
     status = em_agree_first(status, 0);
     if (status)
@@ -317,10 +317,10 @@ static em_status prepare_pass(em_network *self, bool exact)
     self->batch = em_pass_batch(&self->layers);
     status = self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);
     return status ? status
-                  : em_allocate_all(EM_ARRAY(self->row, self->batch),
-                                    EM_ARRAY(self->response, self->batch),
-                                    EM_ARRAY(self->density, self->batch),
-                                    EM_ARRAY(self->out, em_stride(self->batch * self->n_output)));
+                  : em_own_all(&self->memory, EM_ARRAY(self->row, self->batch),
+                               EM_ARRAY(self->response, self->batch),
+                               EM_ARRAY(self->density, self->batch),
+                               EM_ARRAY(self->out, em_stride(self->batch * self->n_output)));
 }
 
 static em_status prepare_network(em_network *self, const em_model_context *context)
@@ -354,13 +354,13 @@ static void destroy(em_model *model)
 {
     em_network *self = (em_network *)model;
 
-    em_network_release_reports(self);
-    if (self->pass_ops)
-        self->pass_ops->destroy(&self->pass);
+    if (self->input_name)
+        em_release_texts(self->train->n_input, &self->input_name);
+    em_release_owner(&self->pass);
     em_examples_destroy(&self->train);
     em_examples_destroy(&self->test);
-    em_release_all(&self->centre, &self->factor, &self->row, &self->response, &self->density,
-                   &self->out, &self->survey.of_class, &self);
+    em_release_owned(&self->memory);
+    em_release(&self);
 }
 
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)

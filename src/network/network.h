@@ -2,6 +2,7 @@
  * network_report.c its reports, network_shards.c sums and scores over shards. */
 #pragma once
 
+#include "base/memory.h"
 #include "data/reader/examples.h"
 #include "emass/model.h"
 #include "emass/model/averages.h"
@@ -46,6 +47,7 @@ typedef struct em_network_survey {
 
 typedef struct em_network {
     em_model model;
+    em_owner memory; /* of its arrays */
     const em_network_options *options;
     em_examples *train, *test; /* test NULL: none */
     em_inputs train_inputs, test_inputs;

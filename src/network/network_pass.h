@@ -26,9 +26,9 @@ typedef struct em_pass em_pass;
 /* The functions of one precision. All Local. */
 typedef struct em_pass_ops {
     const char *name;
-    /* Creates a pass for up to `most` observations at a time. Errors: EM_EMEMORY. */
+    /* Creates a pass for up to `most` observations at a time. Freed by em_release_owner. Errors:
+     * EM_EMEMORY. */
     em_status (*create)(const em_layers *layers, int64_t n_input, int64_t most, em_pass **out);
-    void (*destroy)(em_pass **pass); /* NULL-safe. */
     /* The memory of a pass in bytes. */
     double (*bytes)(const em_layers *layers, int64_t n_input, int64_t most);
     /* Sets weights first .. first + n - 1 to theta [n]. All weights must be set, in any number of

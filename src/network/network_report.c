@@ -133,13 +133,13 @@ static void lay_averages(em_network *self)
 }
 
 /* Chooses `wanted` observations at most, evenly spaced from the first one on. */
-static em_status choose_rows(const em_share *own, int64_t wanted, em_network_choice *out)
+static em_status choose_rows(em_owner *owner, const em_share *own, int64_t wanted,
+                             em_network_choice *out)
 {
     em_status status;
 
     out->total = wanted < own->total ? wanted : own->total;
-    status =
-        em_allocate(out->total < own->count ? out->total : own->count, sizeof *out->row, &out->row);
+    status = em_own_all(owner, EM_ARRAY(out->row, em_least(out->total, own->count)));
     for (int64_t i = 0; !status && i < out->total; i++) {
         const double row = (double)i * (double)own->total / (double)out->total;
         const int64_t here = (int64_t)row - own->first;
@@ -188,15 +188,15 @@ static em_status keep_fitted(em_network *self)
 static em_status prepare_test(em_network *self)
 {
     const em_share *own = &self->test->rows;
-    em_status status = em_allocate(own->total, sizeof *self->label, &self->label);
+    em_status status = em_own_all(&self->memory, EM_ARRAY(self->label, own->total));
 
     self->n_moment = self->output == EM_OUTPUT_SOFTMAX ? self->n_output : EM_N_MOMENT;
     const int64_t n = own->count * self->n_moment;
     if (!status)
-        status =
-            em_allocate_all(EM_ARRAY(self->predicted, n), EM_ARRAY(self->n_average, self->n_chain),
+        status = em_own_all(&self->memory, EM_ARRAY(self->predicted, n),
+                            EM_ARRAY(self->n_average, self->n_chain),
                             EM_ARRAY(self->mean, self->n_chain * n));
-    status = status ? status : choose_rows(own, self->options->probes, &self->probe);
+    status = status ? status : choose_rows(&self->memory, own, self->options->probes, &self->probe);
     for (int64_t i = 0; !status && i < own->count; i++)
         self->label[own->first + i] = em_examples_response(self->test, i);
     keep_datum(self, of_test(self, "test_response"), self->label);
@@ -222,7 +222,7 @@ em_status em_network_prepare_reports(em_network *self)
 {
     const int64_t least = self->test ? 0 : 1; /* something has to be watched */
     const int64_t scored = self->options->scored > least ? self->options->scored : least;
-    em_status status = choose_rows(&self->train->rows, scored, &self->scored);
+    em_status status = choose_rows(&self->memory, &self->train->rows, scored, &self->scored);
 
     status = status ? status : keep_fitted(self);
     status = em_network_gather(self, status, 0, NULL);
@@ -230,20 +230,12 @@ em_status em_network_prepare_reports(em_network *self)
         status = prepare_test(self);
     self->n_told =
         n_score_of(self->test) + n_score_of(self->train) + self->probe.total * probe_width(self);
-    status = status ? status : em_allocate(self->n_told, sizeof *self->told, &self->told);
+    status = status ? status : em_own_all(&self->memory, EM_ARRAY(self->told, self->n_told));
     if (!status) {
         lay_variables(self);
         lay_averages(self);
     }
     return status;
-}
-
-void em_network_release_reports(em_network *self)
-{
-    for (int64_t j = 0; self->input_name && j < self->train->n_input; j++)
-        em_release(&self->input_name[j]);
-    em_release_all(&self->input_name, &self->n_average, &self->mean, &self->label, &self->predicted,
-                   &self->probe.row, &self->scored.row, &self->told);
 }
 
 /* ---------------------------------------------------------------- a draw */

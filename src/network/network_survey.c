@@ -55,7 +55,7 @@ static em_status survey_sizes(em_network *self)
 static em_status survey_classes(em_network *self)
 {
     int64_t *count = NULL;
-    em_status status = em_allocate(self->n_output, sizeof *count, &count);
+    em_status status = em_own_all(&self->memory, EM_ARRAY(count, self->n_output));
 
     for (int64_t i = 0; !status && i < self->train->rows.count; i++)
         count[(int64_t)em_examples_response(self->train, i)]++;

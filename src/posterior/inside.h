@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/model/counts.h"
 #include "par/shard_reduction.h"
 #include "posterior/posterior.h"
@@ -25,6 +26,7 @@ typedef struct em_sums {
 typedef struct em_tempering_panel em_tempering_panel; /* tempered.c */
 
 struct em_posterior {
+    em_owner memory; /* of its arrays, but not of sums */
     em_model *model;
     const em_grid *grid;
     int64_t evaluations;
@@ -42,10 +44,9 @@ struct em_posterior {
     int64_t *grouped, *end;
     em_posterior *parent; /* of the posterior of a block of the parameters, a tempered or a
                              non-centred one; else NULL */
-    /* Functions of a tempered or non-centred posterior, else NULL: for queries and release. */
+    /* Of a tempered or non-centred posterior, else NULL: what it needs, and its queries. */
     em_tempering_panel *tempering;
     em_status (*answer)(em_posterior *posterior, const em_query *query);
-    void (*release)(em_posterior *posterior);
     /* For a posterior in non-centred coordinates: the map, the chains that do not use it, and the
      * log Jacobians [n_chain] and conditionals [n_chain][dim] of a panel. */
     const struct em_noncentring *noncentring;

@@ -70,8 +70,8 @@ static em_status metric_of_block(em_posterior *part, int64_t chain, const double
     em_status status = EM_OK;
 
     if (!part->all)
-        status = em_grid_share_failure(part->grid,
-                                       em_allocate(n * n + n * n * n, sizeof(double), &part->all));
+        status = em_grid_share_failure(
+            part->grid, em_own_all(&part->memory, EM_ARRAY(part->all, n * n + n * n * n)));
     if (status)
         return status;
     double *slope = derivative ? part->all + n * n : NULL;

@@ -216,8 +216,9 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
 
     if (em_model_finishes_counts(posterior->model) || own->total == 0)
         return EM_OK;
-    return em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_capacity(own->total)),
-                           EM_ARRAY(posterior->end, own->count / own->part + 2));
+    return em_own_all(&posterior->memory,
+                      EM_ARRAY(posterior->grouped, em_integers_capacity(own->total)),
+                      EM_ARRAY(posterior->end, own->count / own->part + 2));
 }
 
 static bool model_estimates(const em_posterior *posterior)

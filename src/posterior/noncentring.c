@@ -408,11 +408,6 @@ static em_status answer(em_posterior *posterior, const em_query *query)
     return status;
 }
 
-static void release(em_posterior *posterior)
-{
-    em_release_all(&posterior->log_jacobian, &posterior->conditional);
-}
-
 em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, int64_t dim,
                                          const em_noncentring *map, const bool *centred,
                                          em_posterior **out)
@@ -426,11 +421,10 @@ em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, 
                            .parent = parent,
                            .noncentring = map,
                            .centred = centred,
-                           .answer = answer,
-                           .release = release};
-    status = em_allocate_all(EM_ARRAY((*out)->theta, n_chain * em_stride(dim)),
-                             EM_ARRAY((*out)->log_jacobian, n_chain),
-                             EM_ARRAY((*out)->conditional, n_chain * dim));
+                           .answer = answer};
+    status = em_own_all(&(*out)->memory, EM_ARRAY((*out)->theta, n_chain * em_stride(dim)),
+                        EM_ARRAY((*out)->log_jacobian, n_chain),
+                        EM_ARRAY((*out)->conditional, n_chain * dim));
     if (status)
         em_posterior_destroy(out);
     return status;

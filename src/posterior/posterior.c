@@ -61,8 +61,8 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
     (*out)->grid = grid;
     status = em_sums_create(n_chain * (em_stride(model->dim) + 1), &(*out)->likelihood);
     if (!status)
-        status = em_allocate_all(EM_ARRAY((*out)->chosen, em_integers_capacity(n)),
-                                 EM_ARRAY((*out)->taken, n / 64 + 1));
+        status = em_own_all(&(*out)->memory, EM_ARRAY((*out)->chosen, em_integers_capacity(n)),
+                            EM_ARRAY((*out)->taken, n / 64 + 1));
     if (status)
         em_posterior_destroy(out);
     return status;
@@ -75,7 +75,8 @@ em_status em_posterior_create_within(em_posterior *parent, int64_t n_chain, int6
     em_status status = em_allocate(1, sizeof **out, out);
 
     if (!status)
-        status = em_allocate_all(EM_ARRAY((*out)->theta, panel), EM_ARRAY((*out)->gradient, panel));
+        status = em_own_all(&(*out)->memory, EM_ARRAY((*out)->theta, panel),
+                            EM_ARRAY((*out)->gradient, panel));
     if (status) {
         em_posterior_destroy(out);
         return status;
@@ -89,19 +90,14 @@ em_status em_posterior_create_within(em_posterior *parent, int64_t n_chain, int6
 
 void em_posterior_destroy(em_posterior **posterior)
 {
-    if (*posterior) {
-        if ((*posterior)->reduction)
-            (*posterior)->likelihood.part = NULL;
-        em_shard_reduction_destroy(&(*posterior)->reduction);
-        em_sums_release(&(*posterior)->likelihood);
-        em_sums_release(&(*posterior)->metric);
-        em_release_all(&(*posterior)->chosen, &(*posterior)->taken, &(*posterior)->grouped,
-                       &(*posterior)->end, &(*posterior)->theta, &(*posterior)->gradient,
-                       &(*posterior)->all);
-        if ((*posterior)->release)
-            (*posterior)->release(*posterior);
-    }
-    em_release(posterior);
+    if (!*posterior)
+        return;
+    if ((*posterior)->reduction)
+        (*posterior)->likelihood.part = NULL;
+    em_shard_reduction_destroy(&(*posterior)->reduction);
+    em_sums_release(&(*posterior)->likelihood);
+    em_sums_release(&(*posterior)->metric);
+    em_release_owner(posterior);
 }
 
 double em_posterior_bytes_of_bins(const em_posterior *posterior)

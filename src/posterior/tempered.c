@@ -13,26 +13,16 @@ struct em_tempering_panel {
     double *reference;        /* [stride] gradient of log r */
 };
 
-static void release_panel(em_posterior *posterior)
+static em_status create_panel(em_owner *owner, int64_t n_chain, int64_t stride,
+                              const em_temperature *of, em_tempering_panel **out)
 {
-    em_tempering_panel *panel = posterior->tempering;
-
-    if (panel)
-        em_release_all(&panel->chain, &panel->row, &panel->log_density, &panel->reference);
-    em_release(&posterior->tempering);
-}
-
-static em_status create_panel(int64_t n_chain, int64_t stride, const em_temperature *of,
-                              em_tempering_panel **out)
-{
-    const em_status status = em_allocate(1, sizeof **out, out);
+    const em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
 
     if (status)
         return status;
     (*out)->of = of;
-    return em_allocate_all(EM_ARRAY((*out)->chain, n_chain), EM_ARRAY((*out)->row, n_chain),
-                           EM_ARRAY((*out)->log_density, n_chain),
-                           EM_ARRAY((*out)->reference, stride));
+    return em_own_all(owner, EM_ARRAY((*out)->chain, n_chain), EM_ARRAY((*out)->row, n_chain),
+                      EM_ARRAY((*out)->log_density, n_chain), EM_ARRAY((*out)->reference, stride));
 }
 
 double em_tempered_density(double beta, double log_r, double log_p)
@@ -105,8 +95,8 @@ em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, in
     if (status)
         return status;
     (*out)->answer = answer;
-    (*out)->release = release_panel;
-    status = create_panel(n_chain, em_stride(parent->model->dim), of, &(*out)->tempering);
+    status = create_panel(&(*out)->memory, n_chain, em_stride(parent->model->dim), of,
+                          &(*out)->tempering);
     if (status)
         em_posterior_destroy(out);
     return status;

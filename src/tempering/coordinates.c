@@ -28,7 +28,8 @@ em_status em_coordinates_create(em_tempering *t)
     t->learns_map = t->task.noncentring && t->n_kernel == 1 && !kernel->parameters &&
                     kernel->ops->trajectory && !kernel->ops->metric && t->dim <= MOST_DIM;
     em_status status = em_noncentring_create(t->dim, &t->map);
-    return status || !t->learns_map ? status : em_allocate_all(EM_ARRAY(t->found_map, t->dim));
+    return status || !t->learns_map ? status
+                                    : em_own_all(&t->memory, EM_ARRAY(t->found_map, t->dim));
 }
 
 void em_copies_to_model(const em_tempering *t, double *theta, double *gradient, double *log_p)

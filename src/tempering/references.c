@@ -33,7 +33,7 @@ em_status em_references_create(em_tempering *t)
         options->reference == EM_REFERENCE_PRIOR ||
         (options->reference == EM_REFERENCE_AUTO && em_tempering_has_prior(t->task.model));
     em_reference *first = NULL;
-    em_status status = em_allocate(t->dim, sizeof *t->scale, &t->scale);
+    em_status status = em_own_all(&t->memory, EM_ARRAY(t->scale, t->dim));
 
     t->findings.is_prior = prior;
     for (int64_t i = 0; !status && i < t->dim; i++)

@@ -60,8 +60,8 @@ em_status em_round_create_window(em_tempering *t)
         t->most_rank = most;
     else if (!t->learns_map)
         return EM_OK;
-    return em_window_create(t->n_ladder, em_grid_n_local_chain(t->task.grid), t->dim, LONGEST_ROUND,
-                            is_low_rank ? draws : MOST_MAP_DRAWS, &t->window);
+    return em_window_create(&t->memory, t->n_ladder, em_grid_n_local_chain(t->task.grid), t->dim,
+                            LONGEST_ROUND, is_low_rank ? draws : MOST_MAP_DRAWS, &t->window);
 }
 
 /* The structure of accumulators and masses in this round: dense if the round has enough draws.

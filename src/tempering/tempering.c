@@ -27,9 +27,9 @@ static void start_steps(em_tempering *t, em_status status, const double *first)
 static em_status set_up(em_tempering *t)
 {
     em_status status =
-        em_allocate_all(EM_ARRAY(t->centre, t->dim), EM_ARRAY(t->message, em_draw_length(t)),
-                        EM_ARRAY(t->reference_precision, EM_MOST_LEGS * t->dim),
-                        EM_ARRAY(t->rung_kernel, 2 * EM_MOST_LEG_RUNGS * t->n_kernel));
+        em_own_all(&t->memory, EM_ARRAY(t->centre, t->dim), EM_ARRAY(t->message, em_draw_length(t)),
+                   EM_ARRAY(t->reference_precision, EM_MOST_LEGS * t->dim),
+                   EM_ARRAY(t->rung_kernel, 2 * EM_MOST_LEG_RUNGS * t->n_kernel));
 
     status = status ? status : em_references_create(t);
     status = status ? status : em_round_allocate(t);
@@ -61,7 +61,7 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
     t->ladder = em_ladder_create(t->n_leg, given == INT64_MIN ? FIRST_RUNGS : given);
     t->warmup = task->first + em_tempering_most_warmup(task->warmup);
     t->ended = t->warmup == 0 ? 0 : -1;
-    status = em_allocate(t->stride, sizeof *t->coordinates, &t->coordinates);
+    status = em_own_all(&t->memory, EM_ARRAY(t->coordinates, t->stride));
     status = status ? status : em_coordinates_create(t);
     status = em_agree(status ? status : em_round_create_window(t));
     if (status)
@@ -84,11 +84,9 @@ void em_tempering_destroy(em_tempering **out)
     em_references_destroy(t);
     for (int64_t j = 0; t->rung_kernel && j < 2 * EM_MOST_LEG_RUNGS * t->n_kernel; j++)
         em_mass_destroy(&t->rung_kernel[j].mass);
-    em_window_release(&t->window);
     em_noncentring_release(&t->map);
-    em_release_all(&t->rung_kernel, &t->message, &t->held, &t->reference_precision, &t->accumulator,
-                   &t->farthest, &t->scale, &t->centre, &t->learned, &t->found_map, &t->coordinates,
-                   out);
+    em_release_all(&t->held, &t->accumulator, &t->farthest, &t->learned);
+    em_release_owner(out);
 }
 
 bool em_tempering_uses_gradients(const em_tempering *t)

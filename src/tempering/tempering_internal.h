@@ -52,6 +52,7 @@ typedef struct em_move {
 } em_move;
 
 struct em_tempering {
+    em_owner memory; /* of the arrays that last as long as it */
     em_tempering_task task;
     int64_t dim, stride, n_ladder, n_leg;
     em_reference *reference[EM_MOST_LEGS]; /* that of leg B is a mixture of the next two */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-em_status em_belief_network_create(em_belief_network *network)
+em_status em_belief_network_create(em_owner *owner, em_belief_network *network)
 {
     int64_t widest = 0;
 
@@ -17,15 +17,9 @@ em_status em_belief_network_create(em_belief_network *network)
         network->n_unit += network->size[l];
         widest = em_most(widest, em_stride(network->size[l]));
     }
-    return em_allocate_all(EM_ARRAY(network->logit, widest), EM_ARRAY(network->with, widest),
-                           EM_ARRAY(network->without, widest), EM_ARRAY(network->room, widest),
-                           EM_ARRAY(network->prior, widest));
-}
-
-void em_belief_network_destroy(em_belief_network *network)
-{
-    em_release_all(&network->logit, &network->with, &network->without, &network->room,
-                   &network->prior);
+    return em_own_all(owner, EM_ARRAY(network->logit, widest), EM_ARRAY(network->with, widest),
+                      EM_ARRAY(network->without, widest), EM_ARRAY(network->room, widest),
+                      EM_ARRAY(network->prior, widest));
 }
 
 void em_belief_network_add_prior(const em_belief_network *network, const double *theta,

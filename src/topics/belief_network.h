@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/model.h"
 #include "math/rng.h"
 
@@ -25,8 +26,7 @@ typedef struct em_belief_network {
 } em_belief_network;
 
 /* Allocates the work space; n_layer, size and sd must be set. Errors: EM_EMEMORY. */
-em_status em_belief_network_create(em_belief_network *network);
-void em_belief_network_destroy(em_belief_network *network);
+em_status em_belief_network_create(em_owner *owner, em_belief_network *network);
 
 /* Adds the log prior to *log_density, and its gradient to gradient [n_parameter]. */
 void em_belief_network_add_prior(const em_belief_network *network, const double *theta,

@@ -66,14 +66,6 @@ typedef struct dpfa {
     uint8_t *unit; /* [documents at work][n_unit] */
 } dpfa;
 
-static void release(em_topic_model *base)
-{
-    dpfa *self = (dpfa *)base;
-
-    em_belief_network_destroy(&self->network);
-    em_release_all(&self->logit, &self->unit);
-}
-
 /* ---------------------------------------------------------------- the density */
 
 static void add_prior(em_topic_model *base, const double *theta, double *density, double *gradient)
@@ -262,8 +254,7 @@ static double *report(em_topic_model *base, const double *theta, double *out)
     return out + n;
 }
 
-static const em_topic_kind kind = {.release = release,
-                                   .add_prior = add_prior,
+static const em_topic_kind kind = {.add_prior = add_prior,
                                    .add_log_prior = add_log_prior,
                                    .set_weights = set_weights,
                                    .sample = sample,
@@ -292,8 +283,8 @@ static em_status allocate_arrays(dpfa *self)
 {
     const em_lda_shape *shape = &self->base.topics.shape;
 
-    return em_allocate_all(
-        EM_ARRAY(self->logit, shape->n_topic),
+    return em_own_all(
+        &self->base.memory, EM_ARRAY(self->logit, shape->n_topic),
         EM_ARRAY(self->unit, em_local_most_documents(self->base.local) * self->network.n_unit));
 }
 
@@ -314,7 +305,7 @@ static em_status set_network(dpfa *self)
         network->size[network->n_layer++] = n;
     }
     network->sd = self->options->weight_sd;
-    return em_belief_network_create(network);
+    return em_belief_network_create(&self->base.memory, network);
 }
 
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)

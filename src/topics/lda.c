@@ -90,7 +90,6 @@ static void release_laws(const lda *self, float **laws)
 static void destroy_chain(const lda *self, lda_chain *chain)
 {
     em_tokens_release_chain(&chain->topic);
-    em_release(&chain->count);
     release_laws(self, &chain->phi);
 }
 
@@ -100,14 +99,12 @@ static void destroy(em_model *model)
 
     for (int64_t c = 0; self->chain && c < self->n_chain; c++)
         destroy_chain(self, &self->chain[c]);
-    em_release(&self->chain);
     em_corpus_destroy(&self->corpus);
     em_tokens_destroy(&self->tokens);
-    em_topic_record_destroy(&self->record);
     em_lda_exchange_release(&self->exchange);
     release_laws(self, &self->phi);
-    em_release_all(&self->room, &self->alpha, &self->tokens_of, &self->total, &self->sums,
-                   &self->ordered, &self);
+    em_release_owned(&self->memory);
+    em_release(&self);
 }
 
 /* The largest number of a shard's tokens in one piece of the corpus. */
@@ -136,21 +133,21 @@ static em_status allocate_arrays(lda *self)
     const em_status status = em_lda_exchange_create(self->shape.n_word, stride, self->shard,
                                                     self->n_shard, &self->exchange);
 
-    return status ? status
-                  : em_allocate_all(
-                        EM_ARRAY(self->room, stride), EM_ARRAY(self->alpha, n_topic),
-                        EM_ARRAY(self->tokens_of, n_topic), EM_ARRAY(self->total, n_topic),
-                        EM_ARRAY(self->sums, n_sum(self)),
-                        EM_ARRAY(self->ordered, self->n_chain * largest_block(self->tokens)));
+    return status
+               ? status
+               : em_own_all(&self->memory, EM_ARRAY(self->room, stride),
+                            EM_ARRAY(self->alpha, n_topic), EM_ARRAY(self->tokens_of, n_topic),
+                            EM_ARRAY(self->total, n_topic), EM_ARRAY(self->sums, n_sum(self)),
+                            EM_ARRAY(self->ordered, self->n_chain * largest_block(self->tokens)));
 }
 
-static em_status create_chain(const lda *self, lda_chain *chain)
+static em_status create_chain(lda *self, lda_chain *chain)
 {
     const int64_t n_own = self->own.end - self->own.first;
     em_status status = em_tokens_add_chain(self->tokens, &chain->topic);
 
     return status ? status
-                  : em_allocate(n_own * self->shape.stride, sizeof *chain->count, &chain->count);
+                  : em_own_all(&self->memory, EM_ARRAY(chain->count, n_own * self->shape.stride));
 }
 
 /* Creates the word distributions. Collective over the ranks of a group, of which none may leave
@@ -167,7 +164,7 @@ static em_status create_laws(lda *self, em_status own)
 
 static em_status create_chains(lda *self)
 {
-    em_status status = em_allocate(self->n_chain, sizeof *self->chain, &self->chain);
+    em_status status = em_own_all(&self->memory, EM_ARRAY(self->chain, self->n_chain));
 
     for (int64_t c = 0; !status && c < self->n_chain; c++)
         status = create_chain(self, &self->chain[c]);
@@ -211,8 +208,8 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     self->own = em_lda_own_words(self->shape.n_word, self->shard, self->n_shard);
     model->dim = options->topics + 1;
     model->data_hash = self->corpus->hash;
-    status =
-        em_topic_record_create(options, context, self->corpus, &model->data_hash, &self->record);
+    status = em_topic_record_create(&self->memory, options, context, self->corpus,
+                                    &model->data_hash, &self->record);
     if (!status)
         status = em_tokens_create(self->corpus, options->topics, -1, scratch_of(self->options),
                                   &self->tokens);

@@ -15,7 +15,7 @@ typedef struct expanded {
     bool is_alpha_given;
 } expanded;
 
-static const em_topic_kind kind = {.release = NULL};
+static const em_topic_kind kind = {.add_prior = NULL};
 
 /* Describes the model. The priors are given, because stochastic gradients do not learn them. */
 static void describe(const em_model *model, FILE *out)

@@ -14,34 +14,20 @@ struct em_fold_in {
     double *sum; /* [n_topic] */
 };
 
-em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out)
+em_status em_fold_in_create(em_owner *owner, int64_t n_topic, int64_t most, em_fold_in **out)
 {
     const int64_t stride = em_topic_stride(n_topic), items = (most + 31) / 32 * 8;
     em_fold_in *f;
-    em_status status = em_allocate(1, sizeof *f, out);
+    const em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
 
     if (status)
         return status;
     f = *out;
     *f = (em_fold_in){.n_topic = n_topic, .stride = stride, .most = most};
-    status = em_allocate_all(
-        EM_ARRAY(f->topic, most), EM_ARRAY(f->drawn, most), EM_ARRAY(f->bits, 4 * items),
-        EM_ARRAY(f->item, items), EM_ARRAY(f->tokens, stride), EM_ARRAY(f->alpha, stride),
-        EM_ARRAY(f->room, em_token_workspace(n_topic)), EM_ARRAY(f->sum, n_topic));
-    if (status)
-        em_fold_in_destroy(out);
-    return status;
-}
-
-void em_fold_in_destroy(em_fold_in **out)
-{
-    em_fold_in *f = *out;
-
-    if (!f)
-        return;
-    em_release_all(&f->topic, &f->drawn, &f->bits, &f->item, &f->tokens, &f->alpha, &f->room,
-                   &f->sum);
-    em_release(out);
+    return em_own_all(owner, EM_ARRAY(f->topic, most), EM_ARRAY(f->drawn, most),
+                      EM_ARRAY(f->bits, 4 * items), EM_ARRAY(f->item, items),
+                      EM_ARRAY(f->tokens, stride), EM_ARRAY(f->alpha, stride),
+                      EM_ARRAY(f->room, em_token_workspace(n_topic)), EM_ARRAY(f->sum, n_topic));
 }
 
 em_stream em_fold_in_stream(uint64_t seed, int64_t chain, int64_t iteration)

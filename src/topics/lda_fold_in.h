@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/status.h"
 #include "math/rng.h"
 
@@ -22,8 +23,7 @@ enum { EM_FOLD_IN_SWEEPS = 20, EM_FOLD_IN_STEPS = 100 };
 typedef struct em_fold_in em_fold_in;
 
 /* Creates a sampler for documents of up to `most` tokens. Errors: EM_EMEMORY. */
-em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out);
-void em_fold_in_destroy(em_fold_in **fold_in); /* NULL-safe. */
+em_status em_fold_in_create(em_owner *owner, int64_t n_topic, int64_t most, em_fold_in **out);
 
 /* The stream of random numbers for folding in; its purpose is EM_RNG_FOLD_IN. */
 em_stream em_fold_in_stream(uint64_t seed, int64_t chain, int64_t iteration);

@@ -60,7 +60,7 @@ static int64_t split(em_held_out *h, const em_corpus *corpus, const em_corpus *g
     return h->fold_start[d + 1] - h->fold_start[d];
 }
 
-em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
+em_status em_held_out_create(em_owner *owner, const em_corpus *corpus, const em_corpus *scored,
                              const em_lda_shape *shape, int64_t shard, int64_t n_shard,
                              em_held_out **out)
 {
@@ -68,17 +68,17 @@ em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
     const int64_t n_score = scored ? scored->start[n] : n_entry;
     int64_t widest = 0;
     em_held_out *h;
-    em_status status = em_allocate(1, sizeof *h, out);
+    em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
 
     if (status)
         return status;
     h = *out;
     h->n_document = n;
     h->is_first = shard == 0;
-    status = em_allocate_all(EM_ARRAY(h->fold_start, n + 1), EM_ARRAY(h->score_start, n + 1),
-                             EM_ARRAY(h->fold_word, n_entry), EM_ARRAY(h->score_word, n_score),
-                             EM_ARRAY(h->fold_count, n_entry), EM_ARRAY(h->score_count, n_score),
-                             EM_ARRAY(h->mixture, EM_FOLD_IN_ROOM * shape->stride));
+    status = em_own_all(owner, EM_ARRAY(h->fold_start, n + 1), EM_ARRAY(h->score_start, n + 1),
+                        EM_ARRAY(h->fold_word, n_entry), EM_ARRAY(h->score_word, n_score),
+                        EM_ARRAY(h->fold_count, n_entry), EM_ARRAY(h->score_count, n_score),
+                        EM_ARRAY(h->mixture, EM_FOLD_IN_ROOM * shape->stride));
     for (int64_t d = 0; !status && d < n; d++) {
         const int64_t words = split(h, corpus, scored, d);
         widest = words > widest ? words : widest;
@@ -89,23 +89,9 @@ em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
         h->end = n * (shard + 1) / n_shard;
         h->first_score = h->score_start[h->first];
         h->n_own = h->score_start[h->end] - h->first_score;
-        status = em_allocate(widest * shape->stride, sizeof *h->rows, &h->rows);
+        status = em_own_all(owner, EM_ARRAY(h->rows, widest * shape->stride));
     }
-    if (status)
-        em_held_out_destroy(out);
     return status;
-}
-
-void em_held_out_destroy(em_held_out **out)
-{
-    em_held_out *h = *out;
-
-    if (!h)
-        return;
-    em_release_all(&h->fold_start, &h->score_start, &h->fold_word, &h->score_word, &h->fold_count,
-                   &h->score_count, &h->rows, &h->mixture);
-    em_fold_in_destroy(&h->gibbs);
-    em_release(out);
 }
 
 static float floored(float x)
@@ -113,7 +99,7 @@ static float floored(float x)
     return x > LEAST_PHI ? x : LEAST_PHI;
 }
 
-em_status em_held_out_with_gibbs(em_held_out *h, const em_lda_shape *shape)
+em_status em_held_out_with_gibbs(em_owner *owner, em_held_out *h, const em_lda_shape *shape)
 {
     int64_t most = 0;
 
@@ -123,7 +109,7 @@ em_status em_held_out_with_gibbs(em_held_out *h, const em_lda_shape *shape)
             n += (int64_t)h->fold_count[i];
         most = n > most ? n : most;
     }
-    return em_fold_in_create(shape->n_topic, most, &h->gibbs);
+    return em_fold_in_create(owner, shape->n_topic, most, &h->gibbs);
 }
 
 /* Folds in document d, whose mixture is then in h->mixture. Returns the sum of the mixture. */

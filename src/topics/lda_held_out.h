@@ -51,10 +51,9 @@ typedef struct em_held_out_parameters {
 /* Creates the score of the documents of `corpus`, for topics of this shape. Shard `shard` of
  * `n_shard` scores its share of the documents. `scored` is the second corpus, with the same number
  * of documents; NULL: the tokens of each document are split. Errors: EM_EMEMORY. */
-em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
+em_status em_held_out_create(em_owner *owner, const em_corpus *corpus, const em_corpus *scored,
                              const em_lda_shape *shape, int64_t shard, int64_t n_shard,
                              em_held_out **out);
-void em_held_out_destroy(em_held_out **held_out); /* NULL-safe. */
 
 /*
  * Scores this shard's documents. Returns the sum of the log probabilities of their scored tokens,
@@ -67,7 +66,7 @@ int64_t em_held_out_score(const em_held_out *held_out, const em_lda_shape *shape
                           int64_t *averaged);
 
 /* Allocates what em_held_out_parameters.stream needs. Errors: EM_EMEMORY. */
-em_status em_held_out_with_gibbs(em_held_out *held_out, const em_lda_shape *shape);
+em_status em_held_out_with_gibbs(em_owner *owner, em_held_out *held_out, const em_lda_shape *shape);
 
 /*
  * The perplexity with each entry's probability averaged over the draws of each chain and then over

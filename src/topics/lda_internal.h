@@ -30,6 +30,7 @@ enum { PIECE_TOKENS = 1 << 22 };
 
 typedef struct lda {
     em_model model;
+    em_owner memory; /* of arrays and records */
     const lda_options *options;
     em_corpus *corpus; /* its words and sizes */
     em_tokens *tokens;

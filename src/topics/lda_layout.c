@@ -466,10 +466,10 @@ static em_status allocate_layout(em_tokens *t, const layout *l)
     if (streams)
         status = em_allocate(l->most_bytes, 1, &t->layout_room);
     if (!status)
-        status = em_allocate_all(
-            EM_ARRAY(t->item, items), EM_ARRAY(t->bits, 4 * items), EM_ARRAY(t->table, t->n_topic),
-            EM_ARRAY(t->table_alpha, t->n_topic), EM_ARRAY(t->alpha, t->stride),
-            EM_ARRAY(t->room, em_token_workspace(t->n_topic)),
+        status = em_own_all(
+            &t->memory, EM_ARRAY(t->item, items), EM_ARRAY(t->bits, 4 * items),
+            EM_ARRAY(t->table, t->n_topic), EM_ARRAY(t->table_alpha, t->n_topic),
+            EM_ARRAY(t->alpha, t->stride), EM_ARRAY(t->room, em_token_workspace(t->n_topic)),
             EM_ARRAY(t->tokens, t->sparse ? 0 : l->most_documents * t->stride),
             EM_ARRAY(t->list, t->sparse ? l->most_documents : 0),
             EM_ARRAY(t->list_topic, t->sparse ? l->most_listed : 0),
@@ -548,9 +548,6 @@ void em_tokens_destroy(em_tokens **out)
     if (tokens->scratch >= 0)
         close(tokens->scratch);
     em_release_all(&tokens->block, &tokens->number, &tokens->length, &tokens->first,
-                   &tokens->tokens, &tokens->list, &tokens->list_topic, &tokens->list_count,
-                   &tokens->place, &tokens->state, &tokens->drawn, &tokens->item, &tokens->bits,
-                   &tokens->table, &tokens->table_alpha, &tokens->alpha, &tokens->room,
-                   &tokens->layout_room, &tokens->topic_room, &tokens->groups, &tokens->grouped);
-    em_release(out);
+                   &tokens->layout_room);
+    em_release_owner(out);
 }

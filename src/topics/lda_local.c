@@ -70,12 +70,12 @@ static void find_capacities(em_local *local)
     local->item_capacity = (tokens / 4 + local->n_document + 7) / 8 * 8;
 }
 
-static em_status allocate_arrays(em_local *local)
+static em_status allocate_arrays(em_owner *owner, em_local *local)
 {
     const int64_t n = local->n_document, slots = 4 * local->item_capacity;
 
-    return em_allocate_all(
-        EM_ARRAY(local->index, n), EM_ARRAY(local->number, n), EM_ARRAY(local->length, n),
+    return em_own_all(
+        owner, EM_ARRAY(local->index, n), EM_ARRAY(local->number, n), EM_ARRAY(local->length, n),
         EM_ARRAY(local->document, n), EM_ARRAY(local->start, local->corpus->n_word + 2),
         EM_ARRAY(local->entry, local->entry_capacity), EM_ARRAY(local->topic, slots),
         EM_ARRAY(local->drawn, slots), EM_ARRAY(local->bits, slots),
@@ -86,11 +86,11 @@ static em_status allocate_arrays(em_local *local)
         EM_ARRAY(local->table, local->n_topic * TABLE), EM_ARRAY(local->alpha, local->n_topic));
 }
 
-em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_options *options,
-                          em_local **out)
+em_status em_local_create(em_owner *owner, em_corpus *corpus, int64_t n_topic,
+                          const em_local_options *options, em_local **out)
 {
     em_local *local;
-    em_status status = em_allocate(1, sizeof *local, out);
+    em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
 
     if (status)
         return status;
@@ -100,28 +100,13 @@ em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_opt
     local->n_topic = n_topic;
     local->stride = em_topic_stride(n_topic);
     local->n_document = BLOCK_BYTES / (local->stride * (int64_t)sizeof(float)) + 1;
-    status = em_allocate(corpus->n_local + 1, sizeof *local->first, &local->first);
+    status = em_own_all(owner, EM_ARRAY(local->first, corpus->n_local + 1));
     status = status ? status : em_corpus_each(corpus, measure, local);
     if (!status) {
         find_capacities(local);
-        status = allocate_arrays(local);
+        status = allocate_arrays(owner, local);
     }
-    if (status)
-        em_local_destroy(out);
     return status;
-}
-
-void em_local_destroy(em_local **out)
-{
-    em_local *local = *out;
-
-    if (!local)
-        return;
-    em_release_all(&local->first, &local->index, &local->number, &local->length, &local->document,
-                   &local->start, &local->entry, &local->topic, &local->drawn, &local->count,
-                   &local->item, &local->bits, &local->tokens, &local->prior, &local->room,
-                   &local->table, &local->alpha);
-    em_release(out);
 }
 
 int64_t em_local_n_token(const em_local *local)

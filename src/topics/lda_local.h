@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "emass/status.h"
@@ -37,9 +38,8 @@ typedef struct em_local_options {
 typedef struct em_local em_local;
 
 /* `corpus` and `options` outlive it. Errors: EM_EMEMORY, and those of em_corpus_fetch. */
-em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_options *options,
-                          em_local **out);
-void em_local_destroy(em_local **local); /* NULL-safe. */
+em_status em_local_create(em_owner *owner, em_corpus *corpus, int64_t n_topic,
+                          const em_local_options *options, em_local **out);
 
 /* A document before or after a sweep. */
 typedef struct em_local_document {

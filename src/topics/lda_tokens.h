@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "emass/status.h"
 #include "math/rng.h"
@@ -97,6 +98,7 @@ enum { EM_LDA_DENSITY, EM_LDA_TOTAL_SLOPE, EM_LDA_SLOPES };
 enum { EM_LDA_TABLE = 64 };
 
 typedef struct em_tokens {
+    em_owner memory;                     /* of its work space */
     int64_t n_topic, stride;             /* em_topic_stride */
     int64_t n_word, n_document, n_token; /* the last two of this shard */
     int64_t n_all,

@@ -57,13 +57,6 @@ typedef struct pfa {
     double *slope, *metric; /* [2 n_topic + 3] and [4][2 n_topic + 3] room */
 } pfa;
 
-static void release(em_topic_model *base)
-{
-    pfa *self = (pfa *)base;
-
-    em_release_all(&self->slope, &self->metric);
-}
-
 /* ---------------------------------------------------------------- the density */
 
 static void add_prior(em_topic_model *base, const double *theta, double *density, double *gradient)
@@ -240,8 +233,7 @@ static double *report(em_topic_model *base, const double *theta, double *out)
     return out + self->process.n;
 }
 
-static const em_topic_kind kind = {.release = release,
-                                   .add_prior = add_prior,
+static const em_topic_kind kind = {.add_prior = add_prior,
                                    .add_log_prior = add_log_prior,
                                    .set_weights = set_weights,
                                    .sample = sample,
@@ -283,8 +275,9 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     self->process =
         (em_gamma_process){n_topic, options->rounds, options->hyper_shape, options->hyper_rate};
     if (!status)
-        status = em_allocate_all(EM_ARRAY(self->slope, em_gamma_process_size(&self->process)),
-                                 EM_ARRAY(self->metric, 4 * em_gamma_process_size(&self->process)));
+        status = em_own_all(&self->base.memory,
+                            EM_ARRAY(self->slope, em_gamma_process_size(&self->process)),
+                            EM_ARRAY(self->metric, 4 * em_gamma_process_size(&self->process)));
     if (!status)
         set_model(self);
     return status;

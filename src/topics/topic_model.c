@@ -29,21 +29,21 @@ static em_status read_data(em_topic_model *self, const em_topic_options *options
         .mean = options->prior_mean,
         .sd = options->prior_sd};
     self->model.data_hash = self->corpus->hash;
-    return em_topic_record_create(options, context, self->corpus, &self->model.data_hash,
-                                  &self->record);
+    return em_topic_record_create(&self->memory, options, context, self->corpus,
+                                  &self->model.data_hash, &self->record);
 }
 
 static em_status allocate_arrays(em_topic_model *self, bool warm)
 {
     const em_lda_shape *shape = &self->topics.shape;
-    em_status status = em_allocate_all(EM_ARRAY(self->phi, shape->n_word * shape->stride),
-                                       EM_ARRAY(self->count, self->n_chain * shape->n_topic),
-                                       EM_ARRAY(self->density, self->n_chain),
-                                       EM_ARRAY(self->weight, shape->n_topic));
+    em_status status =
+        em_own_all(&self->memory, EM_ARRAY(self->phi, shape->n_word * shape->stride),
+                   EM_ARRAY(self->count, self->n_chain * shape->n_topic),
+                   EM_ARRAY(self->density, self->n_chain), EM_ARRAY(self->weight, shape->n_topic));
 
     if (!status && warm)
-        status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
-                             &self->topic);
+        status = em_own_all(&self->memory,
+                            EM_ARRAY(self->topic, self->n_chain * em_local_n_token(self->local)));
     return status;
 }
 
@@ -57,9 +57,10 @@ em_status em_topic_model_open(em_topic_model *self, const em_topic_kind *kind,
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
     status = read_data(self, options, context);
-    status = status ? status : em_topic_parameters_create(&self->topics);
+    status = status ? status : em_topic_parameters_create(&self->memory, &self->topics);
     if (!status)
-        status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
+        status = em_local_create(&self->memory, self->corpus, options->topics, &options->local,
+                                 &self->local);
     return status ? status : allocate_arrays(self, options->local.warm_start);
 }
 
@@ -67,13 +68,9 @@ void em_topic_model_destroy(em_model *model)
 {
     em_topic_model *self = (em_topic_model *)model;
 
-    if (self->kind && self->kind->release)
-        self->kind->release(self);
-    em_topic_record_destroy(&self->record);
-    em_topic_parameters_destroy(&self->topics);
-    em_local_destroy(&self->local);
     em_corpus_destroy(&self->corpus);
-    em_release_all(&self->phi, &self->count, &self->density, &self->weight, &self->topic, &self);
+    em_release_owned(&self->memory);
+    em_release(&self);
 }
 
 void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "emass/model/averages.h"
@@ -25,8 +26,6 @@ typedef struct em_topic_model em_topic_model;
 /* What one of these models has besides phi, the first of its blocks; all NULL in a model that has
  * no other parameters. theta [dim] and gradient [dim] are those of a chain. All Local. */
 typedef struct em_topic_kind {
-    /* Frees what the model has allocated of its own. */
-    void (*release)(em_topic_model *self);
     /* Adds the log prior of the other parameters, and its gradient. */
     void (*add_prior)(em_topic_model *self, const double *theta, double *density, double *gradient);
     /* Adds that log prior alone. */
@@ -49,6 +48,7 @@ typedef struct em_topic_kind {
 /* The first member of a topic model for stochastic gradients. */
 struct em_topic_model {
     em_model model;
+    em_owner memory; /* of its arrays */
     const em_topic_kind *kind;
     const em_topic_options *options;
     em_corpus *corpus;

@@ -18,17 +18,12 @@ const char *const em_topic_forms[] = {"expanded_mean", "expanded_natural", NULL}
 /* The spread of the words of a topic at the starts of chains. */
 #define START_SPREAD 0.1
 
-em_status em_topic_parameters_create(em_topic_parameters *topics)
+em_status em_topic_parameters_create(em_owner *owner, em_topic_parameters *topics)
 {
     topics->n = topics->shape.n_word * topics->shape.n_topic;
-    return em_allocate_all(EM_ARRAY(topics->work, em_stride(topics->n)),
-                           EM_ARRAY(topics->total, topics->shape.n_topic),
-                           EM_ARRAY(topics->count, topics->shape.n_topic));
-}
-
-void em_topic_parameters_destroy(em_topic_parameters *topics)
-{
-    em_release_all(&topics->work, &topics->total, &topics->count);
+    return em_own_all(owner, EM_ARRAY(topics->work, em_stride(topics->n)),
+                      EM_ARRAY(topics->total, topics->shape.n_topic),
+                      EM_ARRAY(topics->count, topics->shape.n_topic));
 }
 
 void em_topic_parameters_start(const em_topic_parameters *topics, const em_draw *draw,

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/model.h"
 #include "emass/model/metric.h"
 #include "topics/lda_topics.h"
@@ -31,8 +32,7 @@ typedef struct em_topic_parameters {
 } em_topic_parameters;
 
 /* Allocates the work space; form, shape and priors must be set. Errors: EM_EMEMORY. */
-em_status em_topic_parameters_create(em_topic_parameters *topics);
-void em_topic_parameters_destroy(em_topic_parameters *topics);
+em_status em_topic_parameters_create(em_owner *owner, em_topic_parameters *topics);
 
 /* Writes a random start theta [n]: with the expanded mean form phi is nearly uniform; the expanded
  * natural form is drawn from the prior. */

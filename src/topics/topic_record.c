@@ -27,6 +27,7 @@ enum {
 enum { CHUNK = 1 << 22, SHOWN = 1 << 17 };
 
 struct em_topic_record {
+    em_owner *owner; /* of its memory */
     const em_topic_options *options;
     const em_corpus *corpus;
     em_lda_shape shape;
@@ -88,14 +89,14 @@ static em_status hold_out(em_topic_record *record, const em_model_context *conte
     em_status status = check_test(record->options, test, scored);
 
     if (!status)
-        status = em_held_out_create(test, scored, &record->shape, context->shard, context->n_shard,
-                                    &record->held_out);
+        status = em_held_out_create(record->owner, test, scored, &record->shape, context->shard,
+                                    context->n_shard, &record->held_out);
     if (!status && record->held_out->n_token == 0)
         status = em_fail(EM_EDATA,
                          "%s:1: found %" PRId64 " words, of which none is scored, expected more",
                          record->options->test, test->n_token);
     if (!status && record->options->fold_in == EM_FOLD_IN_GIBBS)
-        status = em_held_out_with_gibbs(record->held_out, &record->shape);
+        status = em_held_out_with_gibbs(record->owner, record->held_out, &record->shape);
     return status;
 }
 
@@ -146,13 +147,13 @@ static int64_t n_mean(const em_topic_record *record)
 static em_status allocate_arrays(em_topic_record *record)
 {
     const int64_t n_own = record->held_out ? record->held_out->n_own : 0, n = record->n_chain;
-    em_status status = em_allocate_all(
-        EM_ARRAY(record->row, n * record->width), EM_ARRAY(record->mean, n * n_mean(record)),
-        EM_ARRAY(record->chunk, n * record->n_chunk),
-        EM_ARRAY(record->probability, record->n_fold_in * n * n_own));
+    em_status status = em_own_all(record->owner, EM_ARRAY(record->row, n * record->width),
+                                  EM_ARRAY(record->mean, n * n_mean(record)),
+                                  EM_ARRAY(record->chunk, n * record->n_chunk),
+                                  EM_ARRAY(record->probability, record->n_fold_in * n * n_own));
 
     if (!status && !isnan(record->options->fold_in_alpha))
-        status = em_allocate(record->shape.n_topic, sizeof *record->alpha, &record->alpha);
+        status = em_own_all(record->owner, EM_ARRAY(record->alpha, record->shape.n_topic));
     for (int64_t k = 0; !status && record->alpha && k < record->shape.n_topic; k++)
         record->alpha[k] = record->options->fold_in_alpha;
     for (int64_t c = 0; !status && c < n; c++)
@@ -173,18 +174,18 @@ double em_topic_record_chain_bytes(const em_topic_record *record)
            (double)(record->n_fold_in * n_own) * sizeof *record->probability;
 }
 
-em_status em_topic_record_create(const em_topic_options *options, const em_model_context *context,
-                                 const em_corpus *corpus, uint64_t *hash, em_topic_record **out)
+em_status em_topic_record_create(em_owner *owner, const em_topic_options *options,
+                                 const em_model_context *context, const em_corpus *corpus,
+                                 uint64_t *hash, em_topic_record **out)
 {
     em_topic_record *record;
-    em_status status = em_agree_first(em_allocate(1, sizeof *record, out), 0);
+    em_status status = em_agree_first(em_own_all(owner, EM_ARRAY(*out, 1)), 0);
 
-    if (status) {
-        em_release(out);
+    if (status)
         return status;
-    }
     record = *out;
     *record = (em_topic_record){
+        .owner = owner,
         .options = options,
         .corpus = corpus,
         .shape = {corpus->n_word, options->topics, em_topic_stride(options->topics)},
@@ -201,20 +202,7 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
     else if (options->test)
         status = read_test(record, context, hash);
     status = status ? status : allocate_arrays(record);
-    status = em_agree_first(status, 0);
-    if (status)
-        em_topic_record_destroy(out);
-    return status;
-}
-
-void em_topic_record_destroy(em_topic_record **record)
-{
-    if (*record) {
-        em_held_out_destroy(&(*record)->held_out);
-        em_release_all(&(*record)->row, &(*record)->mean, &(*record)->chunk, &(*record)->alpha,
-                       &(*record)->probability);
-    }
-    em_release(record);
+    return em_agree_first(status, 0);
 }
 
 static int64_t local_chain(const em_topic_record *record, int64_t chain)

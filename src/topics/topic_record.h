@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
 #include "emass/model/latent.h"
@@ -21,9 +22,9 @@ typedef struct em_topic_record em_topic_record;
 /* Creates a record for the words of `corpus`, which it borrows. Reads the test documents: every
  * shard holds all of them and scores its share. The hash of the test data is added to *hash.
  * Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
-em_status em_topic_record_create(const em_topic_options *options, const em_model_context *context,
-                                 const em_corpus *corpus, uint64_t *hash, em_topic_record **out);
-void em_topic_record_destroy(em_topic_record **record); /* NULL-safe. */
+em_status em_topic_record_create(em_owner *owner, const em_topic_options *options,
+                                 const em_model_context *context, const em_corpus *corpus,
+                                 uint64_t *hash, em_topic_record **out);
 
 /* Computes the hash that em_topic_record_create adds, 0 without test documents. This rank reads
  * them, and holds a few at a time. Local. Errors: EM_EDATA, EM_EMEMORY. */

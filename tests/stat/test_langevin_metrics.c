@@ -2,6 +2,7 @@
  * Metrics that change with position: their roots and divergences against central differences, and
  * SGRLD and SGRHMC with the Fisher metric of a model, with twins without the correction terms.
  */
+#include "base/memory.h"
 #include "emass/model/metric.h"
 #include "par/world.h"
 #include "sampler/riemannian/riemannian_metric.h"
@@ -65,12 +66,13 @@ static void root_at(em_metric *metric, kernel_bench *b, int64_t j, double shift,
 /* The divergence of A (sum_j dA_ji) or of A A^T, against central differences. */
 static void check_divergence(const em_metric_options *options, em_divergence of, kernel_bench *b)
 {
+    em_owner memory = {NULL};
     const double h = 1e-5;
     double expected[DIM] = {0};
     em_metric *metric = NULL;
     matrix A[2], AA[2];
 
-    ck_assert_int_eq(em_metric_create(options, of, N_CHAIN, DIM, &metric), EM_OK);
+    ck_assert_int_eq(em_metric_create(&memory, options, of, N_CHAIN, DIM, &metric), EM_OK);
     for (int j = 0; j < DIM; j++) {
         for (int side = 0; side < 2; side++) {
             root_at(metric, b, j, side ? -h : h, &A[side]);
@@ -85,7 +87,7 @@ static void check_divergence(const em_metric_options *options, em_divergence of,
     root_at(metric, b, 0, 0, &A[0]);
     for (int i = 0; i < DIM; i++)
         ck_assert_double_eq_tol(metric->divergence[i], expected[i], 1e-8);
-    em_metric_destroy(&metric);
+    em_release_owned(&memory);
 }
 
 START_TEST(divergences_are_those_of_the_metric)

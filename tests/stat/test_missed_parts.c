@@ -266,6 +266,7 @@ END_TEST
  * log density. */
 START_TEST(the_highest_of_the_first_steep_points_is_kept)
 {
+    em_owner memory = {NULL};
     static const struct {
         double begins, square, log_density;
     } taken[] = {{1, 52, 9},   {0, 53, 8},  {0, 1e6, 7}, {1, NAN, 9},        {0, INFINITY, 9},
@@ -273,7 +274,7 @@ START_TEST(the_highest_of_the_first_steep_points_is_kept)
     double theta[8] = {0};
     em_steep_points points;
 
-    ck_assert_int_eq(em_steep_points_create(3, 2, 4, &points), EM_OK);
+    ck_assert_int_eq(em_steep_points_create(&memory, 3, 2, 4, &points), EM_OK);
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (taken[i].begins != 0)
             em_steep_points_begin(&points, 4);
@@ -283,7 +284,7 @@ START_TEST(the_highest_of_the_first_steep_points_is_kept)
     ck_assert(points.log_density[0] == -INFINITY);
     ck_assert(points.log_density[1] == 8);
     ck_assert(points.theta[8] == 1);
-    em_steep_points_release(&points);
+    em_release_owned(&memory);
 }
 END_TEST
 

@@ -122,13 +122,14 @@ static double first_draw(const search_bench *b, int64_t c)
 
 START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
 {
+    em_owner memory = {NULL};
     enum { D = 7 };
     search_bench b;
     em_ascent *path = NULL;
     double precision[D * D], onward[D], log_mass, exact = 0;
 
     open_search(ill_conditioned, NULL, D, (uint64_t)_i, &b);
-    ck_assert_int_eq(em_ascent_create(D, &path), EM_OK);
+    ck_assert_int_eq(em_ascent_create(&memory, D, &path), EM_OK);
     ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, NULL, path), EM_OK);
     em_optimum end = em_ascent_end(path);
     ck_assert(!path->stuck);
@@ -145,16 +146,17 @@ START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
     for (int i = 0; i < D; i++)
         exact += log(2 * M_PI) / 2 - log(10) * (3 - i);
     ck_assert_double_eq_tol(log_mass, exact, 0.51);
-    em_ascent_destroy(&path);
+    em_release_owned(&memory);
     close_search(&b);
 }
 END_TEST
 
 START_TEST(an_ascent_leaves_a_straight_slope_behind_a_steep_place)
 {
+    em_owner memory = {NULL};
     em_ascent *path = NULL;
 
-    ck_assert_int_eq(em_ascent_create(4, &path), EM_OK);
+    ck_assert_int_eq(em_ascent_create(&memory, 4, &path), EM_OK);
     for (uint64_t seed = 1; seed <= 20; seed++) {
         search_bench b;
         open_search(counts_of_years, NULL, 4, seed, &b);
@@ -168,18 +170,19 @@ START_TEST(an_ascent_leaves_a_straight_slope_behind_a_steep_place)
         }
         close_search(&b);
     }
-    em_ascent_destroy(&path);
+    em_release_owned(&memory);
 }
 END_TEST
 
 /* The end of the way is in the neck (the twin), where a chain begins is not. */
 START_TEST(no_chain_begins_in_the_neck_of_a_funnel)
 {
+    em_owner memory = {NULL};
     double lowest_start = INFINITY, lowest_end = INFINITY;
     search_bench b;
     em_ascent *path = NULL;
 
-    ck_assert_int_eq(em_ascent_create(10, &path), EM_OK);
+    ck_assert_int_eq(em_ascent_create(&memory, 10, &path), EM_OK);
     for (uint64_t seed = 1; seed <= 20; seed++) {
         open_search(funnel, NULL, 10, seed, &b);
         for (int64_t c = 0; c < N_CHAIN; c++) {
@@ -190,7 +193,7 @@ START_TEST(no_chain_begins_in_the_neck_of_a_funnel)
         }
         close_search(&b);
     }
-    em_ascent_destroy(&path);
+    em_release_owned(&memory);
     ck_assert_double_gt(lowest_start, -9); /* three standard deviations */
     ck_assert_double_lt(lowest_end, -9);
 }
@@ -219,13 +222,14 @@ static double hierarchy(const void *of, const double *x, double *slope)
  * The twin, the end of the way, has no more of it than the mouth has. */
 START_TEST(few_chains_begin_in_the_neck_of_a_hierarchy)
 {
+    em_owner memory = {NULL};
     enum { D = 81, N_SEED = 20 };
     const double deep = -4; /* more than eight standard deviations below */
     int n_start = 0, n_end = 0;
     search_bench b;
     em_ascent *path = NULL;
 
-    ck_assert_int_eq(em_ascent_create(D, &path), EM_OK);
+    ck_assert_int_eq(em_ascent_create(&memory, D, &path), EM_OK);
     for (uint64_t seed = 1; seed <= N_SEED; seed++) {
         open_search(hierarchy, NULL, D, seed, &b);
         for (int64_t c = 0; c < N_CHAIN; c++) {
@@ -236,7 +240,7 @@ START_TEST(few_chains_begin_in_the_neck_of_a_hierarchy)
         }
         close_search(&b);
     }
-    em_ascent_destroy(&path);
+    em_release_owned(&memory);
     ck_assert_int_lt(n_start, N_SEED * N_CHAIN / 10);
     ck_assert_int_gt(n_end, N_SEED * N_CHAIN / 2);
 }

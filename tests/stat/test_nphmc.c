@@ -3,6 +3,7 @@
  * the sampler has the target's law but for a bias of order 2. Without setting s and H_0 anew for
  * each trajectory, as printed, it has not. The printed SG-NPHMC is near the law only.
  */
+#include "base/memory.h"
 #include "sampler/thermostat/nose_poincare.h"
 #include "support/array_mass.h"
 #include "support/behaviour.h"
@@ -85,14 +86,15 @@ static double energy_error(fixture *f, em_nose_poincare *flow, double eps)
 
 START_TEST(energy_error_is_of_order_2)
 {
+    em_owner memory = {NULL};
     em_nose_poincare *flow;
     fixture f;
 
     open_fixture("name: nphmc", 0, (uint64_t)_i + 1, &f);
-    em_nose_poincare_create(N_CHAIN, DIM, 1, &flow);
+    em_nose_poincare_create(&memory, N_CHAIN, DIM, 1, &flow);
     const double coarse = energy_error(&f, flow, 0.05), fine = energy_error(&f, flow, 0.025);
     ck_assert_double_eq_tol(order_of(coarse, fine), 2, 0.1);
-    em_nose_poincare_destroy(&flow);
+    em_release_owned(&memory);
     close_fixture(&f);
 }
 END_TEST
@@ -108,12 +110,13 @@ static void turn_round(em_nose_poincare *flow)
 /* How far 20 steps there and back end from where they began. */
 static double return_error(fixture *f, double b)
 {
+    em_owner memory = {NULL};
     const em_step_context context = bench_context(&f->bench, 0);
     const em_block *block = f->bench.block;
     double worst = 0;
     em_nose_poincare *flow;
 
-    em_nose_poincare_create(N_CHAIN, DIM, 1, &flow);
+    em_nose_poincare_create(&memory, N_CHAIN, DIM, 1, &flow);
     flow->friction = b;
     em_nose_poincare_start(flow, &context, block);
     flow_steps(flow, &f->bench, 20);
@@ -124,7 +127,7 @@ static double return_error(fixture *f, double b)
         for (int64_t i = c * block->stride; i < c * block->stride + DIM; i++)
             worst = fmax(worst, fabs(flow->theta[i] - block->theta[i]));
     }
-    em_nose_poincare_destroy(&flow);
+    em_release_owned(&memory);
     return worst;
 }
 
@@ -167,19 +170,20 @@ static void one_step(void *self, const double *z, double *out)
 
 START_TEST(flow_preserves_volume)
 {
+    em_owner memory = {NULL};
     const double z[2 * DIM + 2] = {0.5, -1.2, 0.7, -0.4, 1.1, 0.3};
     step_map map;
     fixture f;
 
     open_fixture("name: nphmc, step_size: 0.2", 0, 1, &f);
     const em_step_context context = bench_context(&f.bench, 0);
-    em_nose_poincare_create(N_CHAIN, DIM, 1, &map.flow);
+    em_nose_poincare_create(&memory, N_CHAIN, DIM, 1, &map.flow);
     em_nose_poincare_start(map.flow, &context, f.bench.block);
     map.f = &f;
     ck_assert_double_eq_tol(jacobian(one_step, &map, 2 * DIM + 2, z), 1, 1e-7);
     map.flow->friction = 0.1;
     ck_assert_double_lt(jacobian(one_step, &map, 2 * DIM + 2, z), 1 - 1e-3);
-    em_nose_poincare_destroy(&map.flow);
+    em_release_owned(&memory);
     close_fixture(&f);
 }
 END_TEST
@@ -259,6 +263,7 @@ static double is_near(const em_block *block, int64_t c, double variance)
  */
 static double near_deviation(bool resets, uint64_t seed)
 {
+    em_owner memory = {NULL};
     enum { N_DRAW = 2000 };
     double covariance[DIM * DIM], *x = calloc(N_CHAIN * N_DRAW, sizeof *x);
     em_nose_poincare *flow;
@@ -267,7 +272,7 @@ static double near_deviation(bool resets, uint64_t seed)
 
     law_covariance(&law, covariance);
     open_fixture("name: nphmc, step_size: 0.1", 0, seed, &f);
-    em_nose_poincare_create(N_CHAIN, DIM, 2, &flow);
+    em_nose_poincare_create(&memory, N_CHAIN, DIM, 2, &flow);
     for (int64_t t = 0; t < N_DRAW; t++) {
         const em_step_context context = bench_context(&f.bench, t);
         double s[N_CHAIN], h0[N_CHAIN];
@@ -287,7 +292,7 @@ static double near_deviation(bool resets, uint64_t seed)
     em_diag_create(&diag);
     const double z = law_z(diag, N_CHAIN, N_DRAW, x, erf(M_SQRT1_2));
     em_diag_destroy(&diag);
-    em_nose_poincare_destroy(&flow);
+    em_release_owned(&memory);
     close_fixture(&f);
     free(x);
     return isfinite(z) ? z : INFINITY;

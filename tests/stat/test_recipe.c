@@ -3,6 +3,7 @@
  * HMC, SGLD, SGHMC, SGNHT and SGRHMC, against their exact discretised laws or against quadrature.
  * Without Gamma, or with the sign that was printed, it fails.
  */
+#include "base/memory.h"
 #include "par/world.h"
 #include "sampler/stochastic/recipe.h"
 #include "support/array_mass.h"
@@ -27,13 +28,14 @@ typedef struct chains {
 /* z of N_CHAIN chains: [dim][N_CHAIN][n_draw]. */
 static visited run_chains(const chains *r)
 {
+    em_owner memory = {NULL};
     const int64_t n = r->recipe.dim;
     visited v = {n, r->n_draw, calloc((size_t)(n * N_CHAIN * r->n_draw), sizeof(double))};
     em_recipe_stepper *stepper = NULL;
     _Alignas(64) double normals[MOST];
     em_status status = EM_OK;
 
-    ck_assert_int_eq(em_recipe_create(&r->recipe, &stepper), EM_OK);
+    ck_assert_int_eq(em_recipe_create(&memory, &r->recipe, &stepper), EM_OK);
     const int64_t before = em_allocation_count();
     for (int64_t c = 0; c < N_CHAIN; c++) {
         double z[MOST] = {0.5};
@@ -55,7 +57,7 @@ static visited run_chains(const chains *r)
     }
     ck_assert_int_eq(status, EM_OK);
     ck_assert_int_eq(em_allocation_count(), before);
-    em_recipe_destroy(&stepper);
+    em_release_owned(&memory);
     return v;
 }
 

@@ -4,6 +4,7 @@
  * equations are solved, and not with one round of them; RHMC then has the law that quadrature
  * gives, and SGR-NPHMC but for a bias of order 2, minibatch noise or not.
  */
+#include "base/memory.h"
 #include "emass/model/metric.h"
 #include "par/world.h"
 #include "posterior/tempered.h"
@@ -143,6 +144,7 @@ END_TEST
 typedef struct leapfrog {
     fixture fixture;
     em_posterior *posterior;
+    em_owner memory; /* of `riemann` */
     em_riemann *riemann;
     double eps;
 } leapfrog;
@@ -153,13 +155,14 @@ static void open_path(bool diagonal, int64_t rounds, double eps, leapfrog *p)
     ck_assert_int_eq(em_posterior_create(&p->fixture.model.law.base, grid, 1, &p->posterior),
                      EM_OK);
     const em_riemann_options options = {diagonal ? EM_RIEMANN_DIAGONAL : EM_RIEMANN_FULL, rounds};
-    ck_assert_int_eq(em_riemann_create(DIM, &options, &p->riemann), EM_OK);
+    p->memory = (em_owner){NULL};
+    ck_assert_int_eq(em_riemann_create(&p->memory, DIM, &options, &p->riemann), EM_OK);
     p->eps = eps;
 }
 
 static void close_path(leapfrog *p)
 {
-    em_riemann_destroy(&p->riemann);
+    em_release_owned(&p->memory);
     em_posterior_destroy(&p->posterior);
     close_fixture(&p->fixture);
 }

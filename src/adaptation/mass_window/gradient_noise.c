@@ -25,14 +25,15 @@ struct em_gradient_noise {
     const em_noise **chain; /* [n_chain] */
 };
 
-em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *grid, bool shares,
-                                   em_structure structure, int64_t dim, em_gradient_noise **out)
+em_status em_gradient_noise_create(em_owner *owner, const em_sampler_options *options,
+                                   em_grid *grid, bool shares, em_structure structure, int64_t dim,
+                                   em_gradient_noise **out)
 {
     const int64_t n = em_grid_n_local_chain(grid), n_pool = shares ? 1 : n;
     const int64_t panel = n * em_stride(dim), size = em_mass_size(structure, dim);
     const int64_t n_accumulator = 1 + em_moments_size(structure, dim);
     em_gradient_noise *self = NULL;
-    em_status status = em_allocate(1, sizeof *self, &self);
+    const em_status status = em_own_all(owner, EM_ARRAY(self, 1));
 
     *out = self;
     if (status)
@@ -46,16 +47,14 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
                                 .n_chain = n,
                                 .n_pool = n_pool,
                                 .n_accumulator = n_accumulator};
-    status = em_allocate_all(
-        EM_ARRAY(self->sample, panel), EM_ARRAY(self->other, panel), EM_ARRAY(self->log_density, n),
-        EM_ARRAY(self->accumulator, n * n_accumulator), EM_ARRAY(self->pooled, n_accumulator),
-        EM_ARRAY(self->covariance, n_pool * size), EM_ARRAY(self->chain, n),
-        EM_ARRAY(self->noise, n_pool));
-    for (int64_t i = 0; !status && i < n_pool; i++)
+    const em_status allocated =
+        em_own_all(owner, EM_ARRAY(self->sample, panel), EM_ARRAY(self->other, panel),
+                   EM_ARRAY(self->log_density, n), EM_ARRAY(self->accumulator, n * n_accumulator),
+                   EM_ARRAY(self->pooled, n_accumulator), EM_ARRAY(self->covariance, n_pool * size),
+                   EM_ARRAY(self->chain, n), EM_ARRAY(self->noise, n_pool));
+    for (int64_t i = 0; !allocated && i < n_pool; i++)
         self->noise[i] = (em_noise){structure, dim, self->covariance + i * size, 0};
-    if (status)
-        em_gradient_noise_destroy(out);
-    return status;
+    return allocated;
 }
 
 double em_gradient_noise_bytes(const em_gradient_noise *self)
@@ -64,15 +63,6 @@ double em_gradient_noise_bytes(const em_gradient_noise *self)
                            self->n_pool * em_mass_size(self->structure, self->dim)) *
                       sizeof(double)
                 : 0;
-}
-
-void em_gradient_noise_destroy(em_gradient_noise **out)
-{
-    em_gradient_noise *self = *out;
-
-    if (self)
-        em_release_all(&self->sample, &self->other, &self->log_density, &self->accumulator,
-                       &self->pooled, &self->covariance, &self->chain, &self->noise, out);
 }
 
 /* Draws minibatches with the random numbers of chains beyond those of the run, so that no kernel

@@ -15,9 +15,9 @@ typedef struct em_gradient_noise em_gradient_noise;
 
 /* `shares`: one estimate for all chains of the run, else one for each. `options` and `grid` outlive
  * it. Local. Errors: EM_EMEMORY. */
-em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *grid, bool shares,
-                                   em_structure structure, int64_t dim, em_gradient_noise **out);
-void em_gradient_noise_destroy(em_gradient_noise **noise); /* NULL-safe. */
+em_status em_gradient_noise_create(em_owner *owner, const em_sampler_options *options,
+                                   em_grid *grid, bool shares, em_structure structure, int64_t dim,
+                                   em_gradient_noise **out);
 
 /* The bytes of memory that it takes; NULL: 0. */
 double em_gradient_noise_bytes(const em_gradient_noise *noise);

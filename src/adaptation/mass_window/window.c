@@ -14,24 +14,19 @@ int64_t em_window_span(int64_t dim)
     return fit > 200 ? 200 : fit < 20 ? 20 : fit;
 }
 
-em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim, int64_t longest,
-                           int64_t most, em_window *out)
+em_status em_window_create(em_owner *owner, int64_t chains_per_pool, int64_t n_chain, int64_t dim,
+                           int64_t longest, int64_t most, em_window *out)
 {
     *out = (em_window){.dim = dim,
                        .n_chain = n_chain,
                        .skip = (chains_per_pool + most - 1) / most,
                        .n_slot = em_most(em_least(most / chains_per_pool, longest), 1),
                        .every = 1};
-    const em_status status = em_allocate(out->n_slot, sizeof(double), &out->iteration);
+    const em_status status = em_own_all(owner, EM_ARRAY(out->iteration, out->n_slot),
+                                        EM_ARRAY(out->row, n_chain * out->n_slot * 2 * dim));
     for (int64_t i = 0; !status && i < out->n_slot; i++)
         out->iteration[i] = -1;
-    return status ? status
-                  : em_allocate(n_chain * out->n_slot * 2 * dim, sizeof(double), &out->row);
-}
-
-void em_window_release(em_window *window)
-{
-    em_release_all(&window->iteration, &window->row);
+    return status;
 }
 
 /* The number of multiples of `every` in from .. to - 1. */

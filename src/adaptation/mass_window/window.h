@@ -27,9 +27,8 @@ int64_t em_window_span(int64_t dim);
 /* Creates a window for pools of chains_per_pool chains, of which n_chain are on this rank. A window
  * has at most `longest` iterations, and about `most` samples are kept. Local. Errors: EM_EMEMORY.
  */
-em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim, int64_t longest,
-                           int64_t most, em_window *out);
-void em_window_release(em_window *window);
+em_status em_window_create(em_owner *owner, int64_t chains_per_pool, int64_t n_chain, int64_t dim,
+                           int64_t longest, int64_t most, em_window *out);
 
 /* Sets the iterations that the next estimate uses: from .. to - 1. `from` never decreases. Local.
  */

@@ -263,6 +263,7 @@ static bool add_rows(curve_search *s, em_noncentring_row *row)
 em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_prior *prior,
                        em_noncentring_row *row)
 {
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     curve_search s = {.dim = dim, .n = em_least(samples->n, MOST_DRAWS)};
     bool again = true;
 
@@ -271,13 +272,13 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_p
     s.of.n = s.n;
     em_status status = em_noncentring_create(dim, &s.map);
     status = status ? status
-                    : em_allocate_all(EM_ARRAY(s.term, 2 * dim * s.n), EM_ARRAY(s.median, dim),
-                                      EM_ARRAY(s.spread, dim), EM_ARRAY(s.g, dim * s.n),
-                                      EM_ARRAY(s.left, 2 * dim * s.n), EM_ARRAY(s.rest, s.n),
-                                      EM_ARRAY(s.column, s.n), EM_ARRAY(s.of.weight, s.n),
-                                      EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n),
-                                      EM_ARRAY(s.is_bent, dim), EM_ARRAY(s.is_open, dim),
-                                      EM_ARRAY(s.is_changed, dim));
+                    : em_own_all(&memory, EM_ARRAY(s.term, 2 * dim * s.n), EM_ARRAY(s.median, dim),
+                                 EM_ARRAY(s.spread, dim), EM_ARRAY(s.g, dim * s.n),
+                                 EM_ARRAY(s.left, 2 * dim * s.n), EM_ARRAY(s.rest, s.n),
+                                 EM_ARRAY(s.column, s.n), EM_ARRAY(s.of.weight, s.n),
+                                 EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n),
+                                 EM_ARRAY(s.is_bent, dim), EM_ARRAY(s.is_open, dim),
+                                 EM_ARRAY(s.is_changed, dim));
     status = status ? status : em_noncentring_set(&s.map, row);
     for (int64_t i = 0; !status && i < dim; i++) {
         take_terms(&s, samples, i);
@@ -291,7 +292,5 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_p
         again = !status && add_rows(&s, row);
     }
     em_noncentring_release(&s.map);
-    em_release_all(&s.term, &s.median, &s.spread, &s.g, &s.left, &s.rest, &s.column, &s.of.weight,
-                   &s.of.basis, &s.is_bent, &s.is_open, &s.is_changed);
     return status;
 }

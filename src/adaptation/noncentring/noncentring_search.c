@@ -469,19 +469,21 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
                          .of.n = n,
                          .selection = {.dim = dim, .n = n, .width = 2 + 2 * dim}};
     em_group_fit tried = {0};
-    double *memory = NULL, *u = NULL, *gain = NULL;
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
+    EM_SCOPED double *columns = NULL;
+    double *u = NULL, *gain = NULL;
 
     *n_child = 0;
     memset(row, 0, (size_t)dim * sizeof *row);
     if (!em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
-    em_status status = em_allocate_all(
-        EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
+    em_status status = em_own_all(
+        &memory, EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
         EM_ARRAY(gain, dim), EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
         EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim), EM_ARRAY(s.is_rejected, dim),
         EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
     status = status ? status : em_noncentring_create(dim, &s.map);
-    status = status ? status : lay_out(&s, &tried, &memory, &u);
+    status = status ? status : lay_out(&s, &tried, &columns, &u);
     for (int64_t i = 0; !status && i < dim; i++)
         s.group_of[i] = -1;
     if (!status) {
@@ -498,7 +500,5 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
         status = refine_scales(&s);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
-    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory, &s.closest, &s.votes,
-                   &s.candidate, &s.is_location, &s.is_rejected, &s.allowed, &s.conditional);
     return status > 0 ? EM_OK : status; /* no group in draws whose covariance is singular */
 }

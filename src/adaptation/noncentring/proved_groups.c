@@ -238,13 +238,14 @@ static void set_data(em_group_search *s, const coordinates *c, const em_normal_p
 em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group)
 {
     const em_noncentring_row *row = s->conditional;
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     coordinates c = {.dim = s->dim, .n = s->n};
     projection of_x = {.along = NULL}, of_g = {.along = NULL};
     em_noncentring_row *map = s->map.row;
     double highest = 0, lowest = INFINITY;
-    em_status status = em_allocate_all(
-        EM_ARRAY(c.z, s->dim * s->n), EM_ARRAY(c.inverse, s->dim * s->dim),
-        EM_ARRAY(c.product, s->dim), EM_ARRAY(of_x.along, s->dim), EM_ARRAY(of_g.along, s->dim));
+    em_status status = em_own_all(&memory, EM_ARRAY(c.z, s->dim * s->n),
+                                  EM_ARRAY(c.inverse, s->dim * s->dim), EM_ARRAY(c.product, s->dim),
+                                  EM_ARRAY(of_x.along, s->dim), EM_ARRAY(of_g.along, s->dim));
 
     for (int64_t m = 0; m < group->n; m++) {
         highest = fmax(highest, map[group->child[m]].level);
@@ -263,6 +264,5 @@ em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em
             map[group->child[m]].centre = row[group->child[m]].centre;
         }
     }
-    em_release_all(&c.z, &c.inverse, &c.product, &of_x.along, &of_g.along);
     return status;
 }

@@ -233,13 +233,15 @@ static bool find_second_scale(const em_scale_test *t, const form_regression *f,
 em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
 {
     const int64_t p = t->n_involved, n = t->n;
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     form_regression f = {.p = p, .n = n};
     elimination e = {.p = p};
     em_normal_prior form = {.degree = 0}, *found = NULL;
-    em_status status = em_allocate_all(
-        EM_ARRAY(f.x, p * n), EM_ARRAY(f.y, p * n), EM_ARRAY(f.norm, p), EM_ARRAY(f.inverse, p * p),
-        EM_ARRAY(f.product, p * p), EM_ARRAY(f.m, p * p), EM_ARRAY(f.found, p * p),
-        EM_ARRAY(e.diagonal, p), EM_ARRAY(e.is_done, p), EM_ARRAY(found, p));
+    em_status status =
+        em_own_all(&memory, EM_ARRAY(f.x, p * n), EM_ARRAY(f.y, p * n), EM_ARRAY(f.norm, p),
+                   EM_ARRAY(f.inverse, p * p), EM_ARRAY(f.product, p * p), EM_ARRAY(f.m, p * p),
+                   EM_ARRAY(f.found, p * p), EM_ARRAY(e.diagonal, p), EM_ARRAY(e.is_done, p),
+                   EM_ARRAY(found, p));
     bool is_proved = false;
 
     status = status ? status : set_positions(&f, t);
@@ -259,7 +261,5 @@ em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
         }
     if (!is_proved)
         prior[t->k].failures++;
-    em_release_all(&f.x, &f.y, &f.norm, &f.inverse, &f.product, &f.m, &f.found, &e.diagonal,
-                   &e.is_done, &found);
     return status > 0 ? EM_OK : status;
 }

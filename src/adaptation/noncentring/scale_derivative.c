@@ -139,9 +139,10 @@ static em_status test_member(const em_scale_test *t, int64_t k, const double *sd
                              em_normal_prior *prior)
 {
     em_scale_test own = *t;
-    EM_SCOPED_BY(em_without_prior_release) em_without_prior without = {0};
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
+    em_without_prior without;
     em_status status =
-        em_without_prior_create(t->dim, t->samples, t->gradients, k, &prior[k], &without);
+        em_without_prior_create(&memory, t->dim, t->samples, t->gradients, k, &prior[k], &without);
 
     own.samples = &without.samples;
     own.gradients = &without.gradients;
@@ -152,18 +153,19 @@ static em_status test_member(const em_scale_test *t, int64_t k, const double *sd
 em_status em_prove_priors(int64_t dim, const em_samples *samples,
                           const em_gradient_function *gradient, em_normal_prior *prior)
 {
-    EM_SCOPED_BY(em_scale_test_release) em_scale_test test = {0};
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
+    em_scale_test test;
     int64_t scale[MOST_SCALES], first[MOST_SCALES];
-    EM_SCOPED bool *is_known = NULL, *passes = NULL;
-    EM_SCOPED double *sd = NULL, *correlation = NULL;
+    bool *is_known, *passes;
+    double *sd, *correlation;
     int n, n_first = 0;
 
     if (!em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
-    em_status status = em_scale_test_create(dim, samples, gradient, &test);
+    em_status status = em_scale_test_create(&memory, dim, samples, gradient, &test);
     status = status ? status
-                    : em_allocate_all(EM_ARRAY(is_known, dim), EM_ARRAY(passes, dim),
-                                      EM_ARRAY(sd, dim), EM_ARRAY(correlation, dim));
+                    : em_own_all(&memory, EM_ARRAY(is_known, dim), EM_ARRAY(passes, dim),
+                                 EM_ARRAY(sd, dim), EM_ARRAY(correlation, dim));
     status = status ? status : sum_correlations(&test, correlation);
     n = status ? 0 : find_scales(&test, prior, correlation, is_known, sd, scale);
     for (int q = 0; q < n; q++)

@@ -25,20 +25,15 @@ static const double no_difference = 1e-7;
 /* A regressor that is dependent on others has a smaller part that is not. */
 static const double dependent = 1e-8;
 
-em_status em_scale_test_create(int64_t dim, const em_samples *samples,
+em_status em_scale_test_create(em_owner *owner, int64_t dim, const em_samples *samples,
                                const em_gradient_function *gradients, em_scale_test *out)
 {
     const int64_t most = em_most(EM_TESTED_DRAWS, dim + EM_SPARE_DRAWS);
 
     *out = (em_scale_test){.samples = samples, .gradients = gradients, .dim = dim, .most = most};
-    return em_allocate_all(EM_ARRAY(out->draw, most), EM_ARRAY(out->theta, 2 * most * dim),
-                           EM_ARRAY(out->gradient, 2 * most * dim),
-                           EM_ARRAY(out->difference, most * dim), EM_ARRAY(out->involved, dim));
-}
-
-void em_scale_test_release(em_scale_test *test)
-{
-    em_release_all(&test->draw, &test->theta, &test->gradient, &test->difference, &test->involved);
+    return em_own_all(owner, EM_ARRAY(out->draw, most), EM_ARRAY(out->theta, 2 * most * dim),
+                      EM_ARRAY(out->gradient, 2 * most * dim),
+                      EM_ARRAY(out->difference, most * dim), EM_ARRAY(out->involved, dim));
 }
 
 /* ---------------------------------------------------------------- differences */
@@ -284,8 +279,9 @@ em_status em_scale_test_pairs(em_scale_test *t, int n, const int64_t *k, const d
                               bool *passes)
 {
     const int64_t dim = t->dim, most = 2 * PAIRS;
-    double *theta = NULL, *gradient = NULL;
-    int64_t *draw = NULL, *count = NULL, total = 0;
+    EM_SCOPED double *theta = NULL, *gradient = NULL;
+    EM_SCOPED int64_t *draw = NULL, *count = NULL;
+    int64_t total = 0;
     em_status status =
         em_allocate_all(EM_ARRAY(theta, n * most * dim), EM_ARRAY(gradient, n * most * dim),
                         EM_ARRAY(draw, n * most), EM_ARRAY(count, n));
@@ -309,7 +305,6 @@ em_status em_scale_test_pairs(em_scale_test *t, int n, const int64_t *k, const d
         passes[k[p]] = check_pairs(t, theta + total * dim, gradient + total * dim);
         total += t->n;
     }
-    em_release_all(&theta, &gradient, &draw, &count);
     return status;
 }
 

@@ -32,9 +32,8 @@ typedef struct em_scale_test {
 } em_scale_test;
 
 /* `samples` and `gradients` must outlive the test. Errors: EM_EMEMORY. */
-em_status em_scale_test_create(int64_t dim, const em_samples *samples,
+em_status em_scale_test_create(em_owner *owner, int64_t dim, const em_samples *samples,
                                const em_gradient_function *gradients, em_scale_test *out);
-void em_scale_test_release(em_scale_test *test);
 
 /* A first test of n parameters k [n], in one evaluation at a few draws, which nearly all log scales
  * pass and few others. sd [dim]: standard deviations of draws; writes passes [dim]. Errors:

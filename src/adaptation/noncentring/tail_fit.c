@@ -153,6 +153,7 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
     const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
     EM_SCOPED_BY(em_noncentring_release) em_noncentring map = {0};
     tail_draws of = {.n = n};
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     double *panel = NULL;
     em_noncentring_row *found = NULL;
     double most = 0;
@@ -161,10 +162,9 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
         return EM_OK;
     em_status status = em_noncentring_create(dim, &map);
     status = status ? status : em_noncentring_set(&map, row);
-    status = status
-                 ? status
-                 : em_allocate_all(EM_ARRAY(panel, 2 * dim * n), EM_ARRAY(found, dim),
-                                   EM_ARRAY(of.z, n), EM_ARRAY(of.by_z, n), EM_ARRAY(of.sorted, n));
+    status = status ? status
+                    : em_own_all(&memory, EM_ARRAY(panel, 2 * dim * n), EM_ARRAY(found, dim),
+                                 EM_ARRAY(of.z, n), EM_ARRAY(of.by_z, n), EM_ARRAY(of.sorted, n));
     status = status ? status : em_transform_samples(&map, samples, n, 0, 2 * dim, panel);
     for (int64_t i = 0; !status && i < dim; i++) {
         if (row[i].level > 0)
@@ -180,6 +180,5 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, bool is_known,
     }
     if (!status && (is_known || most > least_of_first + by_chance_of_first / (double)n))
         add_rows(dim, found, row);
-    em_release_all(&panel, &found, &of.z, &of.by_z, &of.sorted);
     return status;
 }

@@ -35,14 +35,14 @@ static em_status evaluate(void *context, int64_t n, const double *theta, double 
     return status;
 }
 
-em_status em_without_prior_create(int64_t dim, const em_samples *samples,
+em_status em_without_prior_create(em_owner *owner, int64_t dim, const em_samples *samples,
                                   const em_gradient_function *gradients, int64_t i,
                                   const em_normal_prior *prior, em_without_prior *out)
 {
     const int64_t count = samples->n * 2 * dim;
 
     *out = (em_without_prior){.whole = gradients, .prior = prior, .dim = dim, .i = i};
-    em_status status = em_allocate(count, sizeof *out->row, &out->row);
+    em_status status = em_own_all(owner, EM_ARRAY(out->row, count));
     if (status)
         return status;
     memcpy(out->row, samples->row, (size_t)count * sizeof *out->row);
@@ -51,9 +51,4 @@ em_status em_without_prior_create(int64_t dim, const em_samples *samples,
     out->samples = (em_samples){.n = samples->n, .row = out->row};
     out->gradients = (em_gradient_function){evaluate, out};
     return EM_OK;
-}
-
-void em_without_prior_release(em_without_prior *out)
-{
-    em_release(&out->row);
 }

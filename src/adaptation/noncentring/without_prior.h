@@ -17,9 +17,8 @@ typedef struct em_without_prior {
     int64_t dim, i;
 } em_without_prior;
 
-/* The arguments must outlive `out`, which may not be moved. After an error it can be released.
+/* The arguments must outlive `out`, which may not be moved.
  * Errors: EM_EMEMORY. */
-em_status em_without_prior_create(int64_t dim, const em_samples *samples,
+em_status em_without_prior_create(em_owner *owner, int64_t dim, const em_samples *samples,
                                   const em_gradient_function *gradients, int64_t i,
                                   const em_normal_prior *prior, em_without_prior *out);
-void em_without_prior_release(em_without_prior *out);

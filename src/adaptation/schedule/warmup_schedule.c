@@ -112,8 +112,9 @@ static int64_t lay_windows(const em_schedule *schedule, int64_t size, int64_t *o
     return count;
 }
 
-em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_buffer,
-                             int64_t s_count, int64_t n_chain, em_schedule *out)
+em_status em_schedule_create(em_owner *owner, int64_t warmup, int64_t init_buffer,
+                             int64_t term_buffer, int64_t s_count, int64_t n_chain,
+                             em_schedule *out)
 {
     const int64_t size = (s_count + n_chain - 1) / n_chain;
 
@@ -125,15 +126,10 @@ em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_b
     out->first = em_least(init_buffer, warmup);
     out->last = warmup - em_least(term_buffer, warmup - out->first);
     out->n_window = lay_windows(out, size, NULL);
-    const em_status status = em_allocate(out->n_window, sizeof *out->window_end, &out->window_end);
+    const em_status status = em_own_all(owner, EM_ARRAY(out->window_end, out->n_window));
     if (!status)
         lay_windows(out, size, out->window_end);
     return status;
-}
-
-void em_schedule_destroy(em_schedule *schedule)
-{
-    em_release(&schedule->window_end);
 }
 
 bool em_schedule_window_ends(const em_schedule *schedule, int64_t n)

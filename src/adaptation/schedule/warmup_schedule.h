@@ -131,9 +131,9 @@ typedef struct em_schedule {
  * their samples. INT64_MIN stands for the default of a buffer: 15 % of warmup but at most 75, and
  * 10 % but at most 50. Errors: EM_EMEMORY.
  */
-em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_buffer,
-                             int64_t s_count, int64_t n_chain, em_schedule *out);
-void em_schedule_destroy(em_schedule *schedule);
+em_status em_schedule_create(em_owner *owner, int64_t warmup, int64_t init_buffer,
+                             int64_t term_buffer, int64_t s_count, int64_t n_chain,
+                             em_schedule *out);
 
 /* True when a window ends after n iterations. */
 bool em_schedule_window_ends(const em_schedule *schedule, int64_t n);

@@ -41,16 +41,16 @@ typedef struct search {
     vantage best, mouth; /* mouth: the best point, if the ascent leads into the neck of a funnel */
 } search;
 
-em_status em_ascent_create(int64_t dim, em_ascent **out)
+em_status em_ascent_create(em_owner *owner, int64_t dim, em_ascent **out)
 {
     em_ascent *ascent = NULL;
-    em_status status = em_allocate(1, sizeof *ascent, &ascent);
+    em_status status = em_own_all(owner, EM_ARRAY(ascent, 1));
     const int64_t stride = em_stride(dim);
 
     *out = ascent;
     if (!status)
         status =
-            em_allocate((POINTS + 9 + 2 * MEMORY) * stride + POINTS, sizeof(double), &ascent->work);
+            em_own_all(owner, EM_ARRAY(ascent->work, (POINTS + 9 + 2 * MEMORY) * stride + POINTS));
     if (status)
         return status;
     ascent->dim = dim;
@@ -62,13 +62,6 @@ em_status em_ascent_create(int64_t dim, em_ascent **out)
     ascent->gradient = ascent->best_scale + stride;
     ascent->log_density = ascent->gradient + (7 + 2 * MEMORY) * stride;
     return EM_OK;
-}
-
-void em_ascent_destroy(em_ascent **ascent)
-{
-    if (*ascent)
-        em_release(&(*ascent)->work);
-    em_release(ascent);
 }
 
 static void add(int64_t n, double factor, const double *x, double *out)

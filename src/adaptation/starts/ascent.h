@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "posterior/posterior.h"
 
 #include <stdbool.h>
@@ -39,8 +40,7 @@ typedef struct em_ascent {
 } em_ascent;
 
 /* Local. Errors: EM_EMEMORY. */
-em_status em_ascent_create(int64_t dim, em_ascent **out);
-void em_ascent_destroy(em_ascent **ascent);
+em_status em_ascent_create(em_owner *owner, int64_t dim, em_ascent **out);
 
 /* The log density and its gradient [stride] at theta [stride], by the density of chain `chain`;
  * *log_density is NaN where one of them is not finite. Collective over the ranks of a group.

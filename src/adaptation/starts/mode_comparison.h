@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 struct em_mode_search {
+    em_owner memory; /* of the arrays that are never resized */
     em_grid *grid;
     em_search_plan plan; /* with the draws and the gradients of one chain */
     int64_t dim, stride, n_local;
@@ -32,6 +33,7 @@ typedef enum em_ascent_task { EM_ASCENT_DONE, EM_ASCENT_DRAW, EM_ASCENT_CONTINUE
 
 /* A search in progress. All ranks know the ends of all ascents, `row` numbers each. */
 typedef struct em_ascents {
+    em_owner memory; /* of its arrays */
     em_mode_search *search;
     em_posterior *posterior;
     em_start_law *law;

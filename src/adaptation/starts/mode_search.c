@@ -40,11 +40,11 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
     search->plan.probe_gradients /= (double)n_chain;
     search->least_modes = plan->keeps_one ? 1 : 2;
     search->every = dim > 50 ? 10 : 1;
-    status = em_allocate_all(EM_ARRAY(search->redrawn, search->n_local),
-                             EM_ARRAY(search->scale, search->n_local * search->stride));
+    status = em_own_all(&search->memory, EM_ARRAY(search->redrawn, search->n_local),
+                        EM_ARRAY(search->scale, search->n_local * search->stride));
     return status || !plan->notes_steep || dim > EM_MODE_SEARCH_MOST_DIM
                ? status
-               : em_steep_search_create(grid, dim, &search->steep);
+               : em_steep_search_create(&search->memory, grid, dim, &search->steep);
 }
 
 void em_mode_search_destroy(em_mode_search **out)
@@ -52,17 +52,16 @@ void em_mode_search_destroy(em_mode_search **out)
     if (*out) {
         em_mode_visits_release(&(*out)->visits);
         em_outer_mass_release(&(*out)->outer);
-        em_steep_search_release(&(*out)->steep);
-        em_release_all(&(*out)->redrawn, &(*out)->scale, &(*out)->modes);
+        em_release(&(*out)->modes);
     }
-    em_release(out);
+    em_release_owner(out);
 }
 
 static em_status create_ascents(em_ascents *a)
 {
     const em_mode_search *search = a->search;
     const int64_t n = search->n_local, n_own = n * search->n_each;
-    em_status status = em_ascent_create(search->dim, &a->path);
+    em_status status = em_ascent_create(&a->memory, search->dim, &a->path);
 
     if (!status && a->most > 0)
         a->path->most = a->most;
@@ -72,12 +71,12 @@ static em_status create_ascents(em_ascents *a)
     const int64_t n_onward = a->compares ? EM_MOST_MODES * search->dim : 0;
     const int64_t n_rest = a->compares ? n_own * 2 * search->stride : 0;
     if (!status)
-        status = em_allocate_all(EM_ARRAY(a->end, a->n * a->row), EM_ARRAY(a->mode, a->n),
-                                 EM_ARRAY(a->compared, a->n), EM_ARRAY(a->task, a->n),
-                                 EM_ARRAY(a->continued, a->n), EM_ARRAY(a->onward, n_onward),
-                                 EM_ARRAY(a->draws, n), EM_ARRAY(a->moved, n),
-                                 EM_ARRAY(a->log_mass, n), EM_ARRAY(a->further, search->stride),
-                                 EM_ARRAY(a->own, n_own * a->row), EM_ARRAY(a->rest, n_rest));
+        status = em_own_all(&a->memory, EM_ARRAY(a->end, a->n * a->row), EM_ARRAY(a->mode, a->n),
+                            EM_ARRAY(a->compared, a->n), EM_ARRAY(a->task, a->n),
+                            EM_ARRAY(a->continued, a->n), EM_ARRAY(a->onward, n_onward),
+                            EM_ARRAY(a->draws, n), EM_ARRAY(a->moved, n), EM_ARRAY(a->log_mass, n),
+                            EM_ARRAY(a->further, search->stride), EM_ARRAY(a->own, n_own * a->row),
+                            EM_ARRAY(a->rest, n_rest));
     for (int64_t e = 0; !status && e < a->n; e++) {
         a->task[e] = EM_ASCENT_DRAW;
         a->mode[e] = -1;
@@ -232,13 +231,6 @@ static em_status search_modes(em_ascents *a)
     return status ? status : em_create_visits(a->search, &a->search->visits);
 }
 
-static void release_ascents(em_ascents *a)
-{
-    em_ascent_destroy(&a->path);
-    em_release_all(&a->end, &a->mode, &a->compared, &a->task, &a->continued, &a->onward, &a->draws,
-                   &a->moved, &a->log_mass, &a->further, &a->own, &a->rest);
-}
-
 em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, em_start_law *law,
                                void *context, em_block *block, double *gradients)
 {
@@ -257,7 +249,7 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
     }
     if (any)
         status = em_block_evaluate(posterior, block);
-    release_ascents(&a);
+    em_release_owned(&a.memory);
     return em_agree(status < 0 ? status : EM_OK);
 }
 
@@ -265,7 +257,7 @@ em_status em_make_ascents(em_ascents *a)
 {
     em_status status = search_modes(a);
 
-    release_ascents(a);
+    em_release_owned(&a->memory);
     return em_agree(status < 0 ? status : EM_OK);
 }
 

@@ -177,9 +177,10 @@ em_status em_probe_modes(em_ascents *a)
     const int64_t square = search->dim * search->dim, most = search->n_each - 1;
     known_modes known = {.n = 0};
     bool left = most > 0;
-    em_status status = em_agree(em_allocate_all(
-        EM_ARRAY(known.inverse, EM_MOST_MODES * square), EM_ARRAY(known.work, 3 * search->stride),
-        EM_ARRAY(a->probed, search->n_local), EM_ARRAY(a->limit, search->n_local)));
+    em_status status = em_agree(
+        em_own_all(&a->memory, EM_ARRAY(known.inverse, EM_MOST_MODES * square),
+                   EM_ARRAY(known.work, 3 * search->stride), EM_ARRAY(a->probed, search->n_local),
+                   EM_ARRAY(a->limit, search->n_local)));
 
     for (int64_t c = 0; !status && c < search->n_local; c++)
         a->limit[c] = fmax(search->plan.gradients, a->gradients[c] + search->plan.probe_gradients);
@@ -189,6 +190,5 @@ em_status em_probe_modes(em_ascents *a)
     }
     for (int64_t n = FIRST_ROUND; !status && left; n = n < most ? 2 * n : most)
         status = probe_round(a, &known, n < most ? n : most, &left);
-    em_release_all(&known.inverse, &known.work, &a->probed, &a->limit);
     return status;
 }

@@ -9,21 +9,16 @@
 /* Positions that are kept of all chains together, but at least LEAST_EACH of each. */
 enum { KEPT = 256, LEAST_EACH = 2 };
 
-em_status em_steep_search_create(em_grid *grid, int64_t dim, em_steep_search *out)
+em_status em_steep_search_create(em_owner *owner, em_grid *grid, int64_t dim, em_steep_search *out)
 {
     const int64_t n_local = em_grid_n_local_chain(grid);
 
     *out = (em_steep_search){.most = em_most(KEPT / em_grid_n_chain(grid), LEAST_EACH), .every = 1};
     const em_status status =
-        em_steep_points_create(em_grid_first_chain(grid), n_local, dim, &out->points);
-    return status ? status
-                  : em_allocate_all(EM_ARRAY(out->kept, n_local * out->most * out->points.stride));
-}
-
-void em_steep_search_release(em_steep_search *search)
-{
-    em_steep_points_release(&search->points);
-    em_release(&search->kept);
+        em_steep_points_create(owner, em_grid_first_chain(grid), n_local, dim, &out->points);
+    return status
+               ? status
+               : em_own_all(owner, EM_ARRAY(out->kept, n_local * out->most * out->points.stride));
 }
 
 /* Drops the positions from iterations that are no multiples of twice `every`. */

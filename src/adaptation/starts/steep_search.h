@@ -19,8 +19,7 @@ typedef struct em_steep_search {
 } em_steep_search;
 
 /* Local. Errors: EM_EMEMORY. */
-em_status em_steep_search_create(em_grid *grid, int64_t dim, em_steep_search *out);
-void em_steep_search_release(em_steep_search *search);
+em_status em_steep_search_create(em_owner *owner, em_grid *grid, int64_t dim, em_steep_search *out);
 
 /* Keeps the positions of the chains after an iteration of sampling, or not. Local. */
 void em_steep_search_observe(em_steep_search *search, const em_block *block, int64_t iteration);

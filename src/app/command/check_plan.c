@@ -77,7 +77,7 @@ static em_status make_sampler(const em_checked *check, int i, int64_t n)
     em_posterior *part = NULL;
     em_block *block = NULL;
     em_sampler *sampler = NULL;
-    double *extra = NULL;
+    EM_SCOPED double *extra = NULL;
     em_status status = EM_OK;
 
     if (moved) {
@@ -89,7 +89,6 @@ static em_status make_sampler(const em_checked *check, int i, int64_t n)
     else if (!status)
         status = em_allocate(n * n_extra, sizeof(double), &extra);
     em_block_destroy(&block);
-    em_release(&extra);
     status = status ? status : em_sampler_create(kernel->ops, kernel->options, n, dim, &sampler);
     em_sampler_destroy(&sampler);
     return status;

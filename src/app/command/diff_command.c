@@ -453,8 +453,8 @@ em_status em_diff_command(int argc, const char **argv)
         d = (diff){.path = {line.argument[0], line.argument[1]}, .all = all != 0};
         status = em_agree(em_world_rank() == 0 ? compare(&d) : EM_OK);
     }
-    em_contents_release(&d.contents[0]);
-    em_contents_release(&d.contents[1]);
+    em_release_owner(&d.contents[0]);
+    em_release_owner(&d.contents[1]);
     em_release(&d.first);
     return status;
 }

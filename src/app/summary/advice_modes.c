@@ -210,7 +210,7 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FIL
 {
     const em_modes *modes = &judge->evidence.findings.modes;
     const em_summary_row *row = best_row(table);
-    EM_SCOPED_BY(em_mode_finder_destroy) em_mode_finder *finder = NULL;
+    EM_SCOPED_BY(em_release_owner) em_mode_finder *finder = NULL;
     double *draws = NULL;
     mode_view v = {.judge = judge, .table = table, .row = row};
     char text[256];

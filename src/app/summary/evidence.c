@@ -302,9 +302,9 @@ void em_judge_destroy(em_judge **judge)
 {
     if (*judge) {
         em_reader_close(&(*judge)->stats);
-        em_mode_finder_destroy(&(*judge)->finder);
+        em_release_owner(&(*judge)->finder);
         em_release_all(&(*judge)->diverging, &(*judge)->log_density);
-        em_visits_destroy(&(*judge)->visits);
+        em_release_owner(&(*judge)->visits);
         em_release(&(*judge)->evidence.optimiser);
     }
     em_release(judge);

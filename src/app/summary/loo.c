@@ -112,7 +112,7 @@ em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo
 {
     EM_SCOPED em_element *wanted = NULL;
     EM_SCOPED_BY(em_elements_destroy) em_elements *elements = NULL;
-    EM_SCOPED_BY(em_psis_destroy) em_psis *psis = NULL;
+    EM_SCOPED_BY(em_release_owner) em_psis *psis = NULL;
 
     *loo = (em_loo){.variable = em_reader_variable_at(log_likelihood, i),
                     .n_draw = em_reader_n_chain(log_likelihood) * em_reader_n_draw(log_likelihood)};

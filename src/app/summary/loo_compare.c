@@ -111,8 +111,8 @@ em_status em_loo_check_data(const char *first_path, const em_loo *first, const c
     for (int i = 0; !status && i < 2; i++)
         status = em_contents_read(d.path[i], &d.contents[i]);
     status = status ? status : compare_data(&d);
-    em_contents_release(&d.contents[0]);
-    em_contents_release(&d.contents[1]);
+    em_release_owner(&d.contents[0]);
+    em_release_owner(&d.contents[1]);
     return status;
 }
 

@@ -338,9 +338,9 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
     if (says_nothing(options) || table->n_column == 0)
         return check_names_differ(options, table, NULL);
     em_status status = em_allocate(1, sizeof **out, out);
-    status = status ? status : em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
     if (!status)
-        status = em_allocate(table->n_column, sizeof *(*out)->factor, &(*out)->factor);
+        status = em_own_all(&(*out)->memory, EM_ARRAY((*out)->use, table->n_column),
+                            EM_ARRAY((*out)->factor, table->n_column));
     if (!status) {
         m.choice = *out;
         (*out)->n_column = table->n_column;
@@ -348,7 +348,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
     }
     status = status ? status : check_names_differ(options, table, (*out)->use);
     if (status)
-        em_choice_destroy(out);
+        em_release_owner(out);
     return status;
 }
 
@@ -374,13 +374,6 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
     for (int k = 0; k < EM_N_BESIDE; k++)
         table->beside_at[k] = position_of(choice, choice->set_aside.beside[k]);
     return status;
-}
-
-void em_choice_destroy(em_choice **choice)
-{
-    if (*choice)
-        em_release_all(&(*choice)->use, &(*choice)->factor);
-    em_release(choice);
 }
 
 /* ---------------------------------------------------------------- existing tables */

@@ -2,6 +2,7 @@
  * role. */
 #pragma once
 
+#include "base/memory.h"
 #include "data/table/table.h"
 
 typedef enum em_use {
@@ -17,6 +18,7 @@ typedef struct em_set_aside {
 } em_set_aside;
 
 typedef struct em_choice {
+    em_owner memory; /* of its arrays */
     int64_t n_column, n_used;
     em_use *use;         /* [n_column] */
     const char **factor; /* [n_column] as em_table has it */
@@ -28,7 +30,6 @@ typedef struct em_choice {
  * if no option chooses columns: all are then used as numbers. Local. Errors: EM_EDATA, EM_ECONFIG,
  * EM_EMEMORY. */
 em_status em_choice_make(const em_table_options *options, const em_table *table, em_choice **out);
-void em_choice_destroy(em_choice **choice); /* NULL-safe. */
 
 /* The column that an option names by its name or its number from 1; -1: there is none. Local.
  * Errors: EM_EDATA for two columns of that name. */

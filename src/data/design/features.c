@@ -42,7 +42,7 @@ static void sort_once(int64_t *n, double *value)
 /* The levels of column j in all rows: numbers in their order, then texts in theirs. Collective. */
 static em_status find_levels(const em_table *table, int64_t j, int64_t *n, double **level)
 {
-    double *own = NULL;
+    EM_SCOPED double *own = NULL;
     int64_t n_own = table->n_row;
     em_status status = em_agree_first(em_allocate_doubles(table->n_row, &own), 0);
 
@@ -53,7 +53,6 @@ static em_status find_levels(const em_table *table, int64_t j, int64_t *n, doubl
         n_own = n_own > EM_MOST_LEVELS ? EM_MOST_LEVELS + 1 : n_own;
         status = em_world_gather(n_own, sizeof *own, own, n, level);
     }
-    em_release(&own);
     if (status)
         return status;
     sort_once(n, *level);

@@ -26,7 +26,7 @@ static bool chooses(const em_table_options *options)
 /* Applies the choice of columns to a table from a file that is not text. Collective. */
 static em_status choose(const em_table_options *options, em_table **table)
 {
-    EM_SCOPED_BY(em_choice_destroy) em_choice *choice = NULL;
+    EM_SCOPED_BY(em_release_owner) em_choice *choice = NULL;
 
     if ((*table)->column && (options->formula || options->factors.count > 0 || options->levels))
         return em_fail(EM_ECONFIG, "model.%s: found sparse data, %s, expected a table of columns",

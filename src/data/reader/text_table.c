@@ -272,7 +272,7 @@ em_status em_read_text(const em_table_options *options, em_table *table)
     em_status status = em_parallel_lines_read_head(options->data, &head);
 
     status = status ? status : read_after(options, &head, &r);
-    em_choice_destroy(&r.form.choice);
+    em_release_owner(&r.form.choice);
     em_first_line_release(&r.first);
     em_release(&head.line);
     return status;

@@ -56,14 +56,13 @@ static int compare(const void *a, const void *b)
 static em_status gather(const em_levels *levels, int64_t *n, fixed_text **all)
 {
     const int64_t mine = levels->count <= EM_MOST_LEVELS ? levels->count : EM_MOST_LEVELS + 1;
-    fixed_text *own = NULL;
+    EM_SCOPED fixed_text *own = NULL;
     int64_t total = 0;
     em_status status = em_agree_first(em_allocate(mine, sizeof *own, &own), 0);
 
     for (int64_t i = 0; !status && i < mine; i++)
         strncpy(own[i].text, levels->text[i], sizeof own[i].text - 1);
     status = status ? status : em_world_gather(mine, sizeof *own, own, &total, all);
-    em_release(&own);
     if (status)
         return status;
     qsort(*all, (size_t)total, sizeof **all, compare);

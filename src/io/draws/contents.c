@@ -20,29 +20,31 @@ typedef struct contents_walk {
 
 /* ---------------------------------------------------------------- attributes */
 
-static em_status read_text(hid_t id, hid_t type, char **out)
+static em_status read_text(em_owner *owner, hid_t id, hid_t type, char **out)
 {
     const size_t size = H5Tget_size(type);
-    em_status status = em_allocate((int64_t)size + 1, 1, out);
+    em_status status = em_own_all(owner, EM_ARRAY(*out, (int64_t)size + 1));
 
     return status ? status : em_h5_check_read(H5Aread(id, type, *out), id, "cannot read a text");
 }
 
-static em_status read_attribute(hid_t id, hid_t type, em_contents_attribute *out, bool *kept)
+static em_status read_attribute(em_owner *owner, hid_t id, hid_t type, em_contents_attribute *out,
+                                bool *kept)
 {
     switch (H5Tget_class(type)) {
     case H5T_STRING:
         out->kind = EM_ATTRIBUTE_TEXT;
         *kept = H5Tis_variable_str(type) == 0;
-        return *kept ? read_text(id, type, &out->text) : EM_OK;
+        return *kept ? read_text(owner, id, type, &out->text) : EM_OK;
     case H5T_INTEGER:
         out->kind = EM_ATTRIBUTE_INT;
         *kept = H5Aread(id, H5T_NATIVE_INT64, &out->integer) >= 0;
-        return em_format_text(&out->text, "%lld", (long long)out->integer);
+        return em_own(owner, em_format_text(&out->text, "%lld", (long long)out->integer),
+                      &out->text);
     case H5T_FLOAT:
         out->kind = EM_ATTRIBUTE_REAL;
         *kept = H5Aread(id, H5T_NATIVE_DOUBLE, &out->real) >= 0;
-        return em_format_text(&out->text, "%.17g", out->real);
+        return em_own(owner, em_format_text(&out->text, "%.17g", out->real), &out->text);
     default:
         *kept = false;
         return EM_OK;
@@ -59,13 +61,13 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
 
     (void)info;
     if (w->n_left-- > 0 && H5Sget_simple_extent_npoints(space) == 1)
-        w->status = read_attribute(id, type, out, &kept);
+        w->status = read_attribute(&w->contents->memory, id, type, out, &kept);
     if (!w->status && kept)
-        w->status = em_label_copy(name, &out->name);
+        w->status = em_own(&w->contents->memory, em_label_copy(name, &out->name), &out->name);
     if (kept)
         w->contents->n_attribute++;
     else
-        em_release(&out->text);
+        em_release_from(&w->contents->memory, &out->text);
     return w->status || w->n_left <= 0 ? 1 : 0;
 }
 
@@ -75,7 +77,7 @@ static em_status take_attributes(contents_walk *w)
 
     H5Oget_info(w->file->file, &info);
     w->n_left = info.num_attrs < MOST_NAMES ? (int64_t)info.num_attrs : MOST_NAMES;
-    w->status = em_allocate(w->n_left + 1, sizeof *w->contents->attribute, &w->contents->attribute);
+    w->status = em_own_all(&w->contents->memory, EM_ARRAY(w->contents->attribute, w->n_left + 1));
     if (!w->status && w->n_left > 0)
         H5Aiterate2(w->file->file, H5_INDEX_NAME, H5_ITER_INC, NULL, take_attribute, w);
     return w->status;
@@ -100,21 +102,21 @@ static em_storage storage_of(hid_t id, hid_t type)
 }
 
 /* The name of an axis, by its coordinate. */
-static em_status name_axis(const em_foreign *file, hid_t id, unsigned axis, char **out)
+static em_status name_axis(const contents_walk *w, hid_t id, unsigned axis, char **out)
 {
     char path[1024] = "";
     const char *last;
     EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
-    em_status status = em_scale_of(file, id, axis, &scale);
+    em_status status = em_scale_of(w->file, id, axis, &scale);
 
     if (!status && scale >= 0 && H5Iget_name(scale, path, sizeof path) > 0) {
         last = strrchr(path, '/');
-        status = em_label_copy(last ? last + 1 : path, out);
+        status = em_own(&w->contents->memory, em_label_copy(last ? last + 1 : path, out), out);
     }
     return status;
 }
 
-static em_status take_axes(const em_foreign *file, hid_t id, em_contents_array *out)
+static em_status take_axes(const contents_walk *w, hid_t id, em_contents_array *out)
 {
     EM_SCOPED_ID hid_t space = H5Dget_space(id);
     hsize_t extent[H5S_MAX_RANK] = {0};
@@ -122,18 +124,18 @@ static em_status take_axes(const em_foreign *file, hid_t id, em_contents_array *
     em_status status = EM_OK;
 
     if (rank > EM_CONTENTS_AXES)
-        return em_fail(EM_EDATA, "%s: %s has %d axes, expected at most %d", file->path, out->name,
-                       rank, EM_CONTENTS_AXES);
+        return em_fail(EM_EDATA, "%s: %s has %d axes, expected at most %d", w->file->path,
+                       out->name, rank, EM_CONTENTS_AXES);
     out->n_axes = rank > 0 ? rank : 0;
     if (out->is_coordinate && !out->is_number && rank == 2)
         out->n_axes = 1;
     for (int i = 0; !status && i < out->n_axes; i++) {
         if (extent[i] > (hsize_t)1 << 53)
             return em_fail(EM_EDATA, "%s: %s has an axis of %llu numbers, expected at most 2^53",
-                           file->path, out->name, (unsigned long long)extent[i]);
+                           w->file->path, out->name, (unsigned long long)extent[i]);
         out->shape[i] = (int64_t)extent[i];
         if (!out->is_coordinate)
-            status = name_axis(file, id, (unsigned)i, &out->axis[i]);
+            status = name_axis(w, id, (unsigned)i, &out->axis[i]);
     }
     return status;
 }
@@ -145,13 +147,13 @@ static em_status take_array(void *context, const char *name, hid_t *dataset)
     em_contents_array *out = &group->array[group->n_array++];
     const hid_t id = *dataset;
     EM_SCOPED_ID hid_t type = H5Dget_type(id);
-    em_status status = em_label_copy(name, &out->name);
+    em_status status = em_own(&w->contents->memory, em_label_copy(name, &out->name), &out->name);
 
     out->is_number = em_foreign_is_number(id);
     out->storage = storage_of(id, type);
     out->is_coordinate = H5DSis_scale(id) > 0;
     em_role_read(id, &out->role, &out->index_base, &out->unwatched);
-    status = status ? status : take_axes(w->file, id, out);
+    status = status ? status : take_axes(w, id, out);
     out->has_draws = !status && out->is_number && out->n_axes >= 2 && out->axis[0] &&
                      out->axis[1] && strcmp(out->axis[0], "chain") == 0 &&
                      strcmp(out->axis[1], "draw") == 0;
@@ -171,16 +173,17 @@ static em_status take_group(void *context, const char *name, hid_t *id)
     const contents_walk *w = context;
     em_contents_group *group = &w->contents->group[w->contents->n_group++];
     const int64_t most = count_links(*id);
-    em_status status = em_label_copy(name, &group->name);
+    em_status status =
+        em_own(&w->contents->memory, em_label_copy(name, &group->name), &group->name);
 
-    status = status ? status : em_allocate(most, sizeof *group->array, &group->array);
+    status = status ? status : em_own_all(&w->contents->memory, EM_ARRAY(group->array, most));
     return status ? status : em_foreign_each(w->file, *id, H5I_DATASET, most, take_array, context);
 }
 
 static em_status take_groups(contents_walk *w)
 {
     const int64_t most = count_links(w->file->file);
-    em_status status = em_allocate(most, sizeof *w->contents->group, &w->contents->group);
+    em_status status = em_own_all(&w->contents->memory, EM_ARRAY(w->contents->group, most));
 
     return status ? status
                   : em_foreign_each(w->file, w->file->file, H5I_GROUP, most, take_group, w);
@@ -200,32 +203,8 @@ em_status em_contents_read(const char *path, em_contents **out)
     status = status ? status : take_groups(&w);
     em_h5_close(&file.file);
     if (status)
-        em_contents_release(out);
+        em_release_owner(out);
     return status;
-}
-
-static void release_group(em_contents_group *group)
-{
-    for (int64_t i = 0; i < group->n_array; i++) {
-        em_release(&group->array[i].name);
-        for (int axis = 0; axis < EM_CONTENTS_AXES; axis++)
-            em_release(&group->array[i].axis[axis]);
-    }
-    em_release_all(&group->array, &group->name);
-}
-
-void em_contents_release(em_contents **out)
-{
-    em_contents *contents = *out;
-
-    if (!contents)
-        return;
-    for (int64_t i = 0; i < contents->n_attribute; i++)
-        em_release_all(&contents->attribute[i].name, &contents->attribute[i].text);
-    for (int64_t i = 0; i < contents->n_group; i++)
-        release_group(&contents->group[i]);
-    em_release_all(&contents->attribute, &contents->group);
-    em_release(out);
 }
 
 /* ---------------------------------------------------------------- looking things up */

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/model.h"
 #include "emass/status.h"
 
@@ -49,6 +50,7 @@ typedef struct em_contents_attribute {
 } em_contents_attribute;
 
 typedef struct em_contents {
+    em_owner memory; /* of its arrays and texts */
     int64_t n_attribute, n_group;
     em_contents_attribute *attribute;
     em_contents_group *group;
@@ -57,7 +59,6 @@ typedef struct em_contents {
 /* Reads the contents, in the order of their creation if the file stores it. Errors: EM_EDATA,
  * EM_EIO, EM_EMEMORY. */
 em_status em_contents_read(const char *path, em_contents **out);
-void em_contents_release(em_contents **contents); /* NULL-safe. */
 
 /* NULL: there is none. */
 const em_contents_attribute *em_contents_attribute_of(const em_contents *contents,

@@ -11,18 +11,13 @@ static int64_t words(int64_t n)
     return (n + WORD - 1) / WORD;
 }
 
-em_status em_bytes_create(int64_t most, int64_t n_column, em_bytes *out)
+em_status em_bytes_create(em_owner *owner, int64_t most, int64_t n_column, em_bytes *out)
 {
     const int64_t room = words(most) * WORD, n_word = words(n_column);
 
     *out = (em_bytes){.n_column = n_column, .n_word = n_word, .room = room};
-    return em_allocate_all(EM_ARRAY(out->row, room), EM_ARRAY(out->of_row, room * n_word),
-                           EM_ARRAY(out->of_column, room * n_word));
-}
-
-void em_bytes_release(em_bytes *x)
-{
-    em_release_all(&x->row, &x->of_row, &x->of_column);
+    return em_own_all(owner, EM_ARRAY(out->row, room), EM_ARRAY(out->of_row, room * n_word),
+                      EM_ARRAY(out->of_column, room * n_word));
 }
 
 double em_bytes_size(int64_t most, int64_t n_column)

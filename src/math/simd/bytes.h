@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/status.h"
 
 #include <stdbool.h>
@@ -27,10 +28,8 @@ typedef struct em_bytes {
     float single_tone[256];
 } em_bytes;
 
-/* Allocates X for up to `most` rows of n_column bytes. Errors: EM_EMEMORY; em_bytes_release must
- * then be called, too. */
-em_status em_bytes_create(int64_t most, int64_t n_column, em_bytes *out);
-void em_bytes_release(em_bytes *x);
+/* Allocates X for up to `most` rows of n_column bytes. Errors: EM_EMEMORY. */
+em_status em_bytes_create(em_owner *owner, int64_t most, int64_t n_column, em_bytes *out);
 
 /* The bytes of memory that em_bytes_create allocates. */
 double em_bytes_size(int64_t most, int64_t n_column);

@@ -12,6 +12,7 @@ static const double NOT_COUNTED = -1e15; /* sums with it are negative */
 
 em_status em_failures_create(const em_model_context *context, em_failures **out)
 {
+    const int64_t n_text = EM_MOST_FAILURES * EM_FAILURE_BYTES / (int64_t)sizeof(double);
     em_failures *failures = NULL;
     em_status status = em_allocate(1, sizeof *failures, &failures);
 
@@ -20,18 +21,9 @@ em_status em_failures_create(const em_model_context *context, em_failures **out)
         return status;
     failures->first_chain = context->first_chain;
     failures->n_chain = context->n_chain;
-    status = em_allocate_all(EM_ARRAY(failures->evaluations, context->n_chain),
-                             EM_ARRAY(failures->count, context->n_chain));
-    return status ? status
-                  : em_allocate(context->n_chain * EM_MOST_FAILURES, EM_FAILURE_BYTES,
-                                &failures->text);
-}
-
-void em_failures_destroy(em_failures **failures)
-{
-    if (*failures)
-        em_release_all(&(*failures)->evaluations, &(*failures)->count, &(*failures)->text);
-    em_release(failures);
+    return em_own_all(&failures->memory, EM_ARRAY(failures->evaluations, context->n_chain),
+                      EM_ARRAY(failures->count, context->n_chain),
+                      EM_ARRAY(failures->text, context->n_chain * n_text));
 }
 
 /* {"chain": 3, "position": [0.5, 2], "why": "..."} */

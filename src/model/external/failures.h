@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/model.h"
 #include "emass/visitor.h"
 
@@ -15,6 +16,7 @@ enum {
 
 /* Only the functions below change it. */
 typedef struct em_failures {
+    em_owner memory;              /* of its arrays */
     int64_t first_chain, n_chain; /* of this rank */
     double
         *evaluations; /* [n_chain]; negative: not known, in a run that an earlier version began */
@@ -26,7 +28,6 @@ typedef struct em_failures {
 
 /* Creates the counts for the chains of the context. Local. Errors: EM_EMEMORY. */
 em_status em_failures_create(const em_model_context *context, em_failures **out);
-void em_failures_destroy(em_failures **failures); /* NULL-safe */
 
 /* Counts an evaluation of a chain, whether it fails or not. Local. */
 void em_failures_count_evaluation(em_failures *failures, int64_t chain);

@@ -114,7 +114,7 @@ em_status em_simulator_end(em_simulator *self, const em_model_context *context, 
 void em_simulator_release(em_simulator *self)
 {
     em_inputs_release(self->n_input, &self->input);
-    em_failures_destroy(&self->model.failures);
+    em_release_owner(&self->model.failures);
     em_unsaved_destroy(&self->model.unsaved);
     em_evaluation_log_close(&self->log);
     em_release_all(&self->variable, &self->output, &self->slope, &self->gradient);

@@ -10,6 +10,7 @@
 typedef double lanes __attribute__((vector_size(EM_GLM_CHAINS * sizeof(double)), may_alias));
 
 struct em_glm {
+    em_owner memory; /* of its arrays */
     const em_design *design;
     int n_shape;
     double known[EM_GLM_SHAPES];                 /* NaN: unknown */
@@ -28,29 +29,26 @@ struct em_glm {
 static em_status allocate_tile(em_glm *glm)
 {
     enum { TILE = EM_GLM_CHAINS * EM_TILE_ROWS };
-    double **const rows[] = {&glm->eta, &glm->density, &glm->work[0], &glm->work[1]};
-    em_status status = em_allocate_doubles(EM_TILE_ROWS, &glm->response);
+    em_status status = em_own_all(&glm->memory, EM_ARRAY(glm->response, EM_TILE_ROWS),
+                                  EM_ARRAY(glm->weight, EM_TILE_ROWS), EM_ARRAY(glm->eta, TILE),
+                                  EM_ARRAY(glm->density, TILE), EM_ARRAY(glm->work[0], TILE),
+                                  EM_ARRAY(glm->work[1], TILE));
 
-    status = status ? status : em_allocate_doubles(EM_TILE_ROWS, &glm->weight);
-    for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
-        status = em_allocate_doubles(TILE, rows[i]);
     for (int k = 0; !status && k < glm->n_shape; k++)
         if (isnan(glm->known[k]))
-            status = em_allocate_doubles(TILE, &glm->slope[k]);
+            status = em_own_all(&glm->memory, EM_ARRAY(glm->slope[k], TILE));
     return status;
 }
 
 static em_status allocate_sums(em_glm *glm)
 {
     const int64_t n = glm->design->n_column;
-    em_status status;
 
     if (glm->design->sparse)
-        return em_allocate_all(EM_ARRAY(glm->theta, n), EM_ARRAY(glm->sum, n));
-    status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
-    return status ? status
-                  : em_allocate_all(EM_ARRAY(glm->row_theta, em_stride(n + 1)),
-                                    EM_ARRAY(glm->row_sum, em_stride(n + 1)));
+        return em_own_all(&glm->memory, EM_ARRAY(glm->theta, n), EM_ARRAY(glm->sum, n));
+    return em_own_all(&glm->memory, EM_ARRAY(glm->partial, EM_GLM_CHAINS * n * EM_LANES),
+                      EM_ARRAY(glm->row_theta, em_stride(n + 1)),
+                      EM_ARRAY(glm->row_sum, em_stride(n + 1)));
 }
 
 em_status em_glm_create(const em_design *design, int n_shape, const double *shape, em_glm **out)
@@ -68,21 +66,8 @@ em_status em_glm_create(const em_design *design, int n_shape, const double *shap
     status = allocate_tile(glm);
     status = status ? status : allocate_sums(glm);
     if (status)
-        em_glm_destroy(out);
+        em_release_owner(out);
     return status;
-}
-
-void em_glm_destroy(em_glm **out)
-{
-    em_glm *glm = *out;
-
-    if (!glm)
-        return;
-    em_release_all(&glm->eta, &glm->density);
-    for (int k = 0; k < EM_GLM_SHAPES; k++)
-        em_release(&glm->slope[k]);
-    em_release_all(&glm->work[0], &glm->work[1], &glm->response, &glm->weight, &glm->partial,
-                   &glm->row_theta, &glm->row_sum, &glm->theta, &glm->sum, out);
 }
 
 void em_glm_shape(const em_glm *glm, const double *theta, double *shape)

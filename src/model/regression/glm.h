@@ -39,7 +39,6 @@ typedef struct em_glm em_glm;
 /* Allocates the work space. `design` outlives it. `shape` [n_shape] are values of the shape
  * parameters; NaN: unknown. Local. Errors: EM_EMEMORY. */
 em_status em_glm_create(const em_design *design, int n_shape, const double *shape, em_glm **out);
-void em_glm_destroy(em_glm **glm); /* NULL-safe. */
 
 /*
  * log_density[c] += sum_i log p(y_i | x_i . theta[c]) and gradient[c] += its gradient, over the

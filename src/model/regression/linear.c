@@ -377,13 +377,11 @@ static em_regression_plan plan_of(const linear_options *options)
 static em_status keep_sums(linear *self)
 {
     const int64_t n = self->base.design->n_column, stride = em_stride(self->base.model.dim);
-    em_status status =
-        em_allocate_all(EM_ARRAY(self->gram, n * stride), EM_ARRAY(self->moment, stride));
-
-    status = status ? status : em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
     self->base.model.n_chunk = 1 + (n + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
     self->base.model.chunk_size = EM_GLM_CHAINS * em_stride(self->base.model.dim + 1);
-    return status;
+    return em_own_all(&self->base.memory, EM_ARRAY(self->gram, n * stride),
+                      EM_ARRAY(self->moment, stride),
+                      EM_ARRAY(self->product, EM_GLM_CHAINS * stride));
 }
 
 static em_status prepare(linear *self, const linear_options *options, bool minibatches)
@@ -397,16 +395,8 @@ static em_status prepare(linear *self, const linear_options *options, bool minib
         return keep_sums(self);
     if (!minibatches || self->base.n_unknown > 0)
         return EM_OK;
-    return em_allocate_all(EM_ARRAY(self->weights, em_stride(n + 1)),
-                           EM_ARRAY(self->sum, em_stride(n + 1)));
-}
-
-static void destroy(em_model *model)
-{
-    linear *self = (linear *)model;
-
-    em_regression_release(&self->base);
-    em_release_all(&self->gram, &self->moment, &self->product, &self->weights, &self->sum, &self);
+    return em_own_all(&self->base.memory, EM_ARRAY(self->weights, em_stride(n + 1)),
+                      EM_ARRAY(self->sum, em_stride(n + 1)));
 }
 
 static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
@@ -437,7 +427,7 @@ const em_model_ops em_model_linear = {
     .fields = fields,
     .create = em_model_build,
     .state = &(const em_construction){sizeof(linear), set_up},
-    .destroy = destroy,
+    .destroy = em_regression_destroy,
     .add_likelihood = add_likelihood,
     .summary = &(const em_model_summary){.add = add_summary, .take = take_summary},
     .metric = &(const em_model_metric){.add = add_metric},

@@ -106,12 +106,11 @@ static em_status prepare_reports(em_regression *self, const em_regression_option
     em_status status = EM_OK;
 
     self->predicts = options->posterior_predictive;
-    if (options->log_likelihood || self->predicts) {
-        status = em_allocate_doubles(design->n_row, &self->eta);
-        status = status ? status : em_allocate_doubles(design->n_row, &self->density);
-    }
+    if (options->log_likelihood || self->predicts)
+        status = em_own_all(&self->memory, EM_ARRAY(self->eta, design->n_row),
+                            EM_ARRAY(self->density, design->n_row));
     if (!status && options->log_likelihood)
-        status = em_allocate_doubles(design->n_row, &self->constant);
+        status = em_own_all(&self->memory, EM_ARRAY(self->constant, design->n_row));
     for (int64_t i = 0; !status && self->constant && i < design->n_row; i++)
         self->constant[i] = constant_of_row(self, i, shape);
     return status;
@@ -209,8 +208,9 @@ static em_status prepare_design(em_regression *self, const em_table *table,
         em_design_scale(self->design, 1 / self->unit);
     if (!status && context->minibatches)
         status = em_design_store_rows(self->design);
-    status = status ? status : em_allocate_doubles(self->design->n_column, &self->beta);
-    return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
+    return status ? status
+                  : em_own_all(&self->memory, EM_ARRAY(self->beta, self->design->n_column),
+                               EM_ARRAY(self->row, self->design->n_column));
 }
 
 /* The names of the coefficients on the original scale, of which the first is the intercept. */
@@ -223,7 +223,7 @@ static em_status prepare_original(em_regression *self)
     if (!self->standardised)
         return EM_OK;
     self->n_original = design->n_column + !intercept;
-    status = em_allocate(self->n_original, sizeof *self->original, &self->original);
+    status = em_own_all(&self->memory, EM_ARRAY(self->original, self->n_original));
     if (!status && !intercept)
         self->original[0] = "intercept";
     for (int64_t j = 0; !status && j < design->n_column; j++)
@@ -233,10 +233,8 @@ static em_status prepare_original(em_regression *self)
 
 static em_status prepare_predictions(em_regression *self)
 {
-    em_status status =
-        em_allocate(self->design->n_column + self->n_shape, sizeof(double), &self->theta);
-
-    return status ? status : em_allocate_doubles(self->design->n_row, &self->eta);
+    return em_own_all(&self->memory, EM_ARRAY(self->theta, self->design->n_column + self->n_shape),
+                      EM_ARRAY(self->eta, self->design->n_row));
 }
 
 static void name_blocks(em_regression *self)
@@ -304,13 +302,12 @@ em_status em_regression_create(em_regression *self, const em_table *table,
 
 void em_regression_release(em_regression *self)
 {
-    em_glm_destroy(&self->glm);
+    em_release_owner(&self->glm);
     em_design_destroy(&self->design);
     em_features_destroy(&self->features);
-    em_release_all(&self->original, &self->theta);
-    em_regression_release_priors(self);
-    em_release_all(&self->beta, &self->row, &self->eta, &self->density, &self->constant,
-                   &self->line, &self->observed);
+    em_release_texts(self->n_line, &self->prior_line);
+    em_release_all(&self->prior_count, &self->line, &self->observed);
+    em_release_owned(&self->memory);
 }
 
 void em_regression_destroy(em_model *model)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "data/design/features.h"
 #include "emass/model.h"
 #include "emass/model/prediction.h"
@@ -82,6 +83,7 @@ typedef struct em_family {
 /* A model derives its own struct with this as the first member. */
 typedef struct em_regression {
     em_model model;
+    em_owner memory; /* of its arrays */
     const em_family *family;
     em_design *design; /* divided by `unit`, as its responses are */
     em_glm *glm;

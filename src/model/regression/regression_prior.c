@@ -151,8 +151,8 @@ static em_status find_moments(finding *f, const em_regression_options *options)
 {
     em_regression *self = f->self;
     const int64_t n = f->table->n_column + f->first;
-    em_status status =
-        em_allocate_all(EM_ARRAY(self->mean, n), EM_ARRAY(self->sd, n), EM_ARRAY(self->prior, n));
+    em_status status = em_own_all(&self->memory, EM_ARRAY(self->mean, n), EM_ARRAY(self->sd, n),
+                                  EM_ARRAY(self->prior, n));
 
     status = em_agree_first(status, 0);
     if (status)

@@ -38,4 +38,3 @@ void em_regression_beta(const em_regression *self, const double *theta, double *
 em_status em_regression_say_priors(em_regression *self);
 enum { EM_PRIOR_ARRAYS = 6 };
 int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS]);
-void em_regression_release_priors(em_regression *self);

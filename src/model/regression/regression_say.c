@@ -80,8 +80,8 @@ static em_status say_variance(em_regression *self)
 static em_status find_arrays(em_regression *self)
 {
     const int64_t n = self->design->n_column;
-    em_status status = em_allocate_all(EM_ARRAY(self->prior_location, n),
-                                       EM_ARRAY(self->prior_sd, n), EM_ARRAY(self->prior_df, n));
+    em_status status = em_own_all(&self->memory, EM_ARRAY(self->prior_location, n),
+                                  EM_ARRAY(self->prior_sd, n), EM_ARRAY(self->prior_df, n));
 
     for (int64_t j = 0; !status && j < n; j++) {
         const em_prior *prior = self->prior ? &self->prior[j] : NULL;
@@ -149,12 +149,4 @@ int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS
         datum[n++] = (em_datum){
             "constant_data", {.name = "known_sigma", .n_axes = 1, .shape = {2}}, self->known_sigma};
     return n;
-}
-
-void em_regression_release_priors(em_regression *self)
-{
-    for (int64_t i = 0; i < self->n_line; i++)
-        em_release(&self->prior_line[i]);
-    em_release_all(&self->prior_line, &self->prior_count, &self->prior_location, &self->prior_sd,
-                   &self->prior_df, &self->prior, &self->mean, &self->sd);
 }

@@ -51,7 +51,7 @@ static void destroy(em_model *model)
     em_release(&self->simpler);
     em_stan_data_destroy(&self->data);
     em_stan_declared_destroy(&self->declared);
-    em_stan_variables_destroy(&self->variables);
+    em_release_owner(&self->variables);
     em_release_all(&self->init, &self->datum, &self->name_text, &self->unconstrained_name,
                    &self->block, &self->block_names, &self->gradient, &self->flat, &self);
 }

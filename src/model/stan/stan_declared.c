@@ -196,7 +196,7 @@ static em_status read_blocks(em_stan_declared *declared, const char *at)
 em_status em_stan_without_generated(const char *program, char **out)
 {
     const char *at, *open, *close;
-    char *text = NULL;
+    EM_SCOPED char *text = NULL;
     bool found = false;
     em_status status = em_copy_text(program, &text);
 
@@ -210,7 +210,6 @@ em_status em_stan_without_generated(const char *program, char **out)
                 found = true;
             }
     }
-    em_release(&text);
     if (status || !found)
         em_release(out);
     return status;

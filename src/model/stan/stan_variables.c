@@ -176,9 +176,9 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
         n += *c == ',';
     status = em_allocate(1, sizeof *a.out, &a.out);
     if (!status)
-        status = em_allocate_all(EM_ARRAY(a.out->names, bytes), EM_ARRAY(a.out->variable, n),
-                                 EM_ARRAY(a.out->place, n), EM_ARRAY(a.count, n),
-                                 EM_ARRAY(a.element, n));
+        status = em_own_all(&a.out->memory, EM_ARRAY(a.out->names, bytes),
+                            EM_ARRAY(a.out->variable, n), EM_ARRAY(a.out->place, n));
+    status = status ? status : em_allocate_all(EM_ARRAY(a.count, n), EM_ARRAY(a.element, n));
     if (!status) {
         a.out->n_element = n;
         status = arrange(&a, names);
@@ -186,14 +186,7 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
     tdestroy(a.tree, keep);
     em_release_all(&a.count, &a.element);
     if (status)
-        em_stan_variables_destroy(&a.out);
+        em_release_owner(&a.out);
     *out = a.out;
     return status;
-}
-
-void em_stan_variables_destroy(em_stan_variables **variables)
-{
-    if (*variables)
-        em_release_all(&(*variables)->names, &(*variables)->variable, &(*variables)->place);
-    em_release(variables);
 }

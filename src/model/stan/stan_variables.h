@@ -1,9 +1,11 @@
 /* The reported arrays of a Stan model, from the flattened names that its library returns. */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/model.h"
 
 typedef struct em_stan_variables {
+    em_owner memory; /* of its arrays */
     int64_t n_variable;
     em_variable *variable; /* [n_variable], in the order of the names */
     int64_t n_element;
@@ -19,4 +21,3 @@ typedef struct em_stan_variables {
  * more than EM_MAX_AXES axes; EM_EMEMORY.
  */
 em_status em_stan_variables_create(const char *names, em_stan_variables **out);
-void em_stan_variables_destroy(em_stan_variables **variables); /* NULL-safe. */

@@ -19,6 +19,7 @@ typedef struct chain_sums {
 enum { WIDTH = sizeof(chain_sums) / sizeof(double) };
 
 struct em_chain_statistics {
+    em_owner memory; /* of its arrays */
     int64_t n_chain;
     bool has_energy, accepts;
     chain_sums *chain; /* [n_chain] */
@@ -31,22 +32,15 @@ em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_lo
     em_status status = em_allocate(1, sizeof *statistics, &statistics);
 
     if (!status)
-        status = em_allocate(n_local_chain, sizeof *statistics->chain, &statistics->chain);
+        status = em_own_all(&statistics->memory, EM_ARRAY(statistics->chain, n_local_chain));
     if (!status) {
         statistics->n_chain = n_local_chain;
         statistics->has_energy = em_sampler_has_stat(sampler, EM_STAT_ENERGY);
         statistics->accepts = em_sampler_has_stat(sampler, EM_STAT_ACCEPTANCE_RATE);
     } else
-        em_chain_statistics_destroy(&statistics);
+        em_release_owner(&statistics);
     *out = statistics;
     return status;
-}
-
-void em_chain_statistics_destroy(em_chain_statistics **statistics)
-{
-    if (*statistics)
-        em_release(&(*statistics)->chain);
-    em_release(statistics);
 }
 
 static void take_draw(const em_chain_statistics *statistics, const em_block *block, int64_t c,

@@ -25,7 +25,6 @@ typedef struct em_findings {
  * Errors: EM_EMEMORY. */
 em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
                                      em_chain_statistics **out);
-void em_chain_statistics_destroy(em_chain_statistics **statistics);
 
 /* Adds the statistics of an iteration of sampling from the block; `stored`: the iteration is a
  * stored draw. Local. */

@@ -348,7 +348,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
     const bool rule = em_has_stop_rule(monitor->stop);
     const bool ends = may_end && monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};
-    EM_SCOPED_BY(em_visits_destroy) em_visits *visits = NULL;
+    EM_SCOPED_BY(em_release_owner) em_visits *visits = NULL;
     em_status status = gather_visits(monitor, n_row, &visits);
 
     monitor->end =
@@ -413,7 +413,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
 {
     const int64_t n_row = n_draw / monitor->plan.every, most = most_columns(monitor, n_row);
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
-    EM_SCOPED_BY(em_mode_finder_destroy) em_mode_finder *finder = NULL;
+    EM_SCOPED_BY(em_release_owner) em_mode_finder *finder = NULL;
     uint64_t count = 0;
     em_status status = em_agree(em_mode_finder_create(n_chain, n_row, &finder));
 

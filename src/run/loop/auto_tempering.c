@@ -65,9 +65,9 @@ static em_status exchange(em_engine *engine)
 {
     em_kernels_destroy(engine);
     memset(engine->adapts, 0, sizeof engine->adapts);
-    em_chain_statistics_destroy(&engine->statistics);
+    em_release_owner(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
-    em_warmup_draws_destroy(&engine->warmup_draws);
+    em_release_owner(&engine->warmup_draws);
     em_status status = em_agree(
         em_chain_statistics_create(NULL, em_grid_n_local_chain(engine->grid), &engine->statistics));
     status = status ? status : em_ladders_create(engine);
@@ -97,7 +97,7 @@ em_status em_auto_tempering_decide(em_engine *engine, bool *ended)
     const em_status status = em_warmup_draws_find_modes(engine->warmup_draws, engine->mode_search,
                                                         engine->posterior, &found);
     if (status || !em_warmup_modes_several(&found)) {
-        em_warmup_draws_destroy(&engine->warmup_draws);
+        em_release_owner(&engine->warmup_draws);
         return status;
     }
     em_warmup_modes_describe(&found, sizeof engine->why_tempered, engine->why_tempered);

@@ -94,7 +94,7 @@ static em_status read_low_rank(const source *from, int64_t dim, earlier_numbers 
 static em_status read_blocks(const source *from, int64_t dim, earlier_numbers *out)
 {
     em_mass_form form = {.dim = dim};
-    em_part *part = NULL;
+    EM_SCOPED em_part *part = NULL;
     int64_t count = 0;
     em_status status =
         read_numbers(from, "inv_mass_block_size", 0, &out->blocks.count, &out->blocks.value);
@@ -109,7 +109,6 @@ static em_status read_blocks(const source *from, int64_t dim, earlier_numbers *o
     if (!status)
         status = read_numbers(from, "inv_mass_blocks", em_mass_block_diagonal.size(&form), &count,
                               &out->number);
-    em_release(&part);
     out->structure = EM_STRUCTURE_BLOCK_DIAGONAL;
     return status;
 }
@@ -136,7 +135,7 @@ static em_status share_array(int64_t *count, double **x)
 static em_status share_mass(const char *path, int64_t dim, earlier_numbers *found, em_initial *out)
 {
     em_mass_form form = {.dim = dim};
-    em_part *part = NULL;
+    EM_SCOPED em_part *part = NULL;
     em_status status = share_array(&found->blocks.count, &found->blocks.value);
 
     em_broadcast(&found->structure, sizeof found->structure);
@@ -152,7 +151,6 @@ static em_status share_mass(const char *path, int64_t dim, earlier_numbers *foun
     status = status ? status : em_mass_of(&form, found->number, &out->mass);
     if (status > 0)
         status = em_fail(EM_EDATA, "%s: the inverse mass is not positive definite", path);
-    em_release(&part);
     out->structure = found->structure;
     out->blocks = found->blocks;
     return em_agree(status);

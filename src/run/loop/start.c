@@ -460,10 +460,10 @@ void em_engine_destroy_chains(em_engine *engine)
 {
     engine->first_tempered = 0;
     engine->why_tempered[0] = '\0';
-    em_warmup_draws_destroy(&engine->warmup_draws);
+    em_release_owner(&engine->warmup_draws);
     em_monitor_destroy(&engine->monitor);
     em_kernels_destroy(engine);
-    em_chain_statistics_destroy(&engine->statistics);
+    em_release_owner(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
     em_release_all(&engine->unreported, &engine->gradients, &engine->failed_evaluations,
                    &engine->unusable_starts, &engine->tempered.of_ladder, &engine->tempered.path);

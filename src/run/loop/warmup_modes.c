@@ -12,6 +12,7 @@
 enum { MOST_DRAWS = 128, MOST_NUMBERS = EM_MODE_SEARCH_MOST_DIM };
 
 struct em_warmup_draws {
+    em_owner memory; /* of its arrays */
     em_grid *grid;
     int64_t n_local, dim, width, stride; /* width numbers of each position, in rows of stride */
     int64_t count, every;                /* draws so far, each of `every` iterations the last */
@@ -32,15 +33,8 @@ em_status em_warmup_draws_create(em_grid *grid, int64_t dim, em_warmup_draws **o
     draws->width = dim < MOST_NUMBERS ? dim : MOST_NUMBERS;
     draws->stride = em_stride(draws->width);
     draws->every = 1;
-    return em_allocate(draws->n_local * MOST_DRAWS * draws->stride, sizeof *draws->draw,
-                       &draws->draw);
-}
-
-void em_warmup_draws_destroy(em_warmup_draws **draws)
-{
-    if (*draws)
-        em_release(&(*draws)->draw);
-    em_release(draws);
+    return em_own_all(&draws->memory,
+                      EM_ARRAY(draws->draw, draws->n_local * MOST_DRAWS * draws->stride));
 }
 
 static double *draw_of(const em_warmup_draws *draws, int64_t c, int64_t i)
@@ -79,7 +73,7 @@ void em_warmup_draws_take(em_warmup_draws *draws, const em_block *block, int64_t
 static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
 {
     const int64_t n = draws->count - draws->count / 2, n_chain = em_grid_n_chain(draws->grid);
-    EM_SCOPED_BY(em_mode_finder_destroy) em_mode_finder *finder = NULL;
+    EM_SCOPED_BY(em_release_owner) em_mode_finder *finder = NULL;
     EM_SCOPED double *own = NULL, *all = NULL;
     em_status status =
         em_allocate_all(EM_ARRAY(own, draws->n_local * n), EM_ARRAY(all, n_chain * n));

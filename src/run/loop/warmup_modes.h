@@ -23,7 +23,6 @@ typedef struct em_warmup_modes {
 /* Positions of all chains have `dim` numbers, of which the first 200 are kept. `grid` outlives it.
  * Local. Errors: EM_EMEMORY. */
 em_status em_warmup_draws_create(em_grid *grid, int64_t dim, em_warmup_draws **out);
-void em_warmup_draws_destroy(em_warmup_draws **draws); /* NULL-safe. */
 
 /* Stores the positions of the chains of the block after an iteration (from 0), if it is not thinned
  * out. Local. */

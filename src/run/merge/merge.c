@@ -239,7 +239,7 @@ em_status em_merge(em_merging *request)
         request->n_draw = em_reader_n_draw(m.reader);
     }
     for (int64_t i = 0; m.contents && i < request->n_input; i++)
-        em_contents_release(&m.contents[i]);
+        em_release_owner(&m.contents[i]);
     em_release(&m.contents);
     em_reader_close(&m.reader);
     em_grid_destroy(&m.grid);

@@ -8,20 +8,14 @@
 const em_stat em_proposals_stats[] = {EM_STAT_LP, EM_STAT_ACCEPTANCE_RATE, EM_STAT_STEP_SIZE,
                                       EM_STAT_N_STEPS, EM_STAT_COUNT};
 
-em_status em_proposals_create(int64_t n, int64_t dim, em_proposals *out)
+em_status em_proposals_create(em_owner *owner, int64_t n, int64_t dim, em_proposals *out)
 {
     const int64_t panel = n * em_stride(dim);
 
     *out = (em_proposals){.n = n, .dim = dim, .stride = em_stride(dim)};
-    return em_allocate_all(EM_ARRAY(out->z, panel), EM_ARRAY(out->direction, panel),
-                           EM_ARRAY(out->theta, panel), EM_ARRAY(out->gradient, panel),
-                           EM_ARRAY(out->log_density, n));
-}
-
-void em_proposals_release(em_proposals *proposals)
-{
-    em_release_all(&proposals->z, &proposals->direction, &proposals->theta, &proposals->gradient,
-                   &proposals->log_density);
+    return em_own_all(owner, EM_ARRAY(out->z, panel), EM_ARRAY(out->direction, panel),
+                      EM_ARRAY(out->theta, panel), EM_ARRAY(out->gradient, panel),
+                      EM_ARRAY(out->log_density, n));
 }
 
 void em_proposals_draw(em_proposals *proposals, const em_step_context *context, int64_t chain,

@@ -18,8 +18,7 @@ typedef struct em_proposals {
 } em_proposals;
 
 /* Allocates panels for n chains. Local. Errors: EM_EMEMORY. */
-em_status em_proposals_create(int64_t n, int64_t dim, em_proposals *out);
-void em_proposals_release(em_proposals *proposals);
+em_status em_proposals_create(em_owner *owner, int64_t n, int64_t dim, em_proposals *out);
 
 /* Fills row r of z with standard normals. `number` tells apart the draws of one chain in one
  * iteration. Local. */

@@ -35,22 +35,14 @@ typedef struct rwm_sampler {
     double *accepted;       /* [n_chain] acceptance probabilities of an iteration, summed */
 } rwm_sampler;
 
-static void rwm_release(em_sampler *base)
-{
-    rwm_sampler *s = (rwm_sampler *)base;
-
-    em_proposals_release(&s->proposals);
-    em_release(&s->accepted);
-}
-
 static em_status rwm_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     const int64_t given = ((const rwm_options *)base->options)->steps;
     rwm_sampler *s = (rwm_sampler *)base;
 
     s->steps = given == INT64_MIN ? dim : given;
-    const em_status status = em_proposals_create(n_chain, dim, &s->proposals);
-    return status ? status : em_allocate(n_chain, sizeof(double), &s->accepted);
+    const em_status status = em_proposals_create(&base->memory, n_chain, dim, &s->proposals);
+    return status ? status : em_own_all(&base->memory, EM_ARRAY(s->accepted, n_chain));
 }
 
 /* Evaluates proposal `number` of the iteration from the position of each chain. */
@@ -118,7 +110,6 @@ const em_sampler_ops em_rwm = {
     .fields = fields,
     .stats = em_proposals_stats,
     .set_up = rwm_set_up,
-    .release = rwm_release,
     .step = rwm_step,
     .probe = rwm_probe,
     .without_gradient = true,

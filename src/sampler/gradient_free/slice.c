@@ -54,11 +54,6 @@ typedef struct line {
     em_status status;
 } line;
 
-static void slice_release(em_sampler *base)
-{
-    em_proposals_release(&((slice_sampler *)base)->proposals);
-}
-
 static em_status slice_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     const int64_t given = ((const slice_options *)base->options)->directions;
@@ -66,7 +61,7 @@ static em_status slice_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 
     (void)n_chain;
     s->directions = given == INT64_MIN ? dim : given;
-    return em_proposals_create(1, dim, &s->proposals);
+    return em_proposals_create(&base->memory, 1, dim, &s->proposals);
 }
 
 /* Sets direction number `number` since the beginning of the run. The `dim` directions of an
@@ -164,7 +159,6 @@ const em_sampler_ops em_slice = {
     .fields = fields,
     .stats = em_proposals_stats,
     .set_up = slice_set_up,
-    .release = slice_release,
     .step = slice_step,
     .without_gradient = true,
 };

@@ -7,21 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-em_status em_points_create(int64_t n, int64_t dim, em_points *out)
+em_status em_points_create(em_owner *owner, int64_t n, int64_t dim, em_points *out)
 {
     const int64_t panel = n * em_stride(dim);
 
     *out = (em_points){.n = n, .dim = dim, .stride = em_stride(dim)};
-    return em_allocate_all(EM_ARRAY(out->chain, n), EM_ARRAY(out->theta, panel),
-                           EM_ARRAY(out->momentum, panel), EM_ARRAY(out->velocity, panel),
-                           EM_ARRAY(out->gradient, panel), EM_ARRAY(out->acceleration, panel),
-                           EM_ARRAY(out->log_density, n));
-}
-
-void em_points_release(em_points *points)
-{
-    em_release_all(&points->chain, &points->theta, &points->momentum, &points->velocity,
-                   &points->gradient, &points->acceleration, &points->log_density);
+    return em_own_all(owner, EM_ARRAY(out->chain, n), EM_ARRAY(out->theta, panel),
+                      EM_ARRAY(out->momentum, panel), EM_ARRAY(out->velocity, panel),
+                      EM_ARRAY(out->gradient, panel), EM_ARRAY(out->acceleration, panel),
+                      EM_ARRAY(out->log_density, n));
 }
 
 void em_points_copy(const em_points *source, int64_t from, em_points *target, int64_t to)

@@ -35,8 +35,7 @@ static inline void em_copy_row(int64_t stride, const double *from, double *to)
 }
 
 /* Errors: EM_EMEMORY. */
-em_status em_points_create(int64_t n, int64_t dim, em_points *out);
-void em_points_release(em_points *points); /* Members may be NULL. */
+em_status em_points_create(em_owner *owner, int64_t n, int64_t dim, em_points *out);
 
 /* Copies row `from` of source to row `to` of target. Both may be the same panel. */
 void em_points_copy(const em_points *source, int64_t from, em_points *target, int64_t to);

@@ -76,22 +76,17 @@ static bool hmc_has_time(const hmc_options *options)
 
 static void hmc_release(em_sampler *base)
 {
-    hmc_sampler *s = (hmc_sampler *)base;
-
-    em_points_release(&s->points);
-    em_release_all(&s->fresh, &s->initial_energy, &s->last_energy, &s->n_good, &s->step);
-    em_sampler_destroy(&s->initial);
+    em_sampler_destroy(&((hmc_sampler *)base)->initial);
 }
 
 static em_status hmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     hmc_sampler *s = (hmc_sampler *)base;
-    em_status status = em_points_create(n_chain, dim, &s->points);
+    em_status status = em_points_create(&base->memory, n_chain, dim, &s->points);
 
     s->options = base->options;
     if (!status)
-        status =
-            em_allocate_all(EM_ARRAY(s->fresh, n_chain * em_stride(dim)),
+        status = em_own_all(&base->memory, EM_ARRAY(s->fresh, n_chain * em_stride(dim)),
                             EM_ARRAY(s->initial_energy, n_chain), EM_ARRAY(s->last_energy, n_chain),
                             EM_ARRAY(s->n_good, n_chain), EM_ARRAY(s->step, n_chain));
     if (status || !hmc_has_time(s->options))

@@ -13,17 +13,12 @@ typedef struct nuts_sampler {
     em_trees trees;
 } nuts_sampler;
 
-static void nuts_release(em_sampler *base)
-{
-    em_trees_release(&((nuts_sampler *)base)->trees);
-}
-
 static em_status nuts_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     nuts_sampler *s = (nuts_sampler *)base;
 
     s->options = base->options;
-    return em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
+    return em_trees_create(&base->memory, n_chain, dim, s->options->max_treedepth, &s->trees);
 }
 
 /* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
@@ -63,7 +58,6 @@ const em_sampler_ops em_nuts = {
     .fields = fields,
     .stats = em_tree_stats,
     .set_up = nuts_set_up,
-    .release = nuts_release,
     .step = nuts_step,
     .trajectory = em_trees_trajectory,
     .probe = nuts_probe,

@@ -15,15 +15,6 @@ enum { MOST_DEPTH = EM_TREES_MOST_DEPTH };
 
 /* ---------------------------------------------------------------- set up */
 
-void em_trees_release(em_trees *trees)
-{
-    em_points *const points[] = {&trees->moving, &trees->end, &trees->draw, &trees->candidate};
-
-    for (int i = 0; i < 4; i++)
-        em_points_release(points[i]);
-    em_release_all(&trees->tree, &trees->chain, &trees->mass, &trees->step, &trees->rows);
-}
-
 static double *take_row(double **rows, int64_t stride)
 {
     *rows += stride;
@@ -42,17 +33,17 @@ static void lay_subtree(em_subtree *subtree, int64_t stride, double **rows)
 
 enum { ROWS_PER_PIECE = 5 };
 
-em_status em_trees_create(int64_t n_chain, int64_t dim, int64_t depth, em_trees *out)
+em_status em_trees_create(em_owner *owner, int64_t n_chain, int64_t dim, int64_t depth,
+                          em_trees *out)
 {
     const int64_t stride = em_stride(dim);
-    em_status status = em_points_create(n_chain, dim, &out->moving);
+    em_status status = em_points_create(owner, n_chain, dim, &out->moving);
 
-    status = status ? status : em_points_create(2 * n_chain, dim, &out->end);
-    status = status ? status : em_points_create(n_chain, dim, &out->draw);
-    status = status ? status : em_points_create(n_chain, dim, &out->candidate);
+    status = status ? status : em_points_create(owner, 2 * n_chain, dim, &out->end);
+    status = status ? status : em_points_create(owner, n_chain, dim, &out->draw);
+    status = status ? status : em_points_create(owner, n_chain, dim, &out->candidate);
     if (!status)
-        status =
-            em_allocate_all(EM_ARRAY(out->tree, n_chain), EM_ARRAY(out->chain, n_chain),
+        status = em_own_all(owner, EM_ARRAY(out->tree, n_chain), EM_ARRAY(out->chain, n_chain),
                             EM_ARRAY(out->mass, n_chain), EM_ARRAY(out->step, n_chain),
                             EM_ARRAY(out->rows, n_chain * (1 + depth) * ROWS_PER_PIECE * stride));
     double *rows = out->rows;

@@ -50,10 +50,9 @@ typedef struct em_trees {
     double *rows;         /* memory of the subtrees */
 } em_trees;
 
-/* Allocates trees of at most `depth` doublings. Errors: EM_EMEMORY; em_trees_release must then be
- * called, too. */
-em_status em_trees_create(int64_t n_chain, int64_t dim, int64_t depth, em_trees *out);
-void em_trees_release(em_trees *trees);
+/* Allocates trees of at most `depth` doublings. Errors: EM_EMEMORY. */
+em_status em_trees_create(em_owner *owner, int64_t n_chain, int64_t dim, int64_t depth,
+                          em_trees *out);
 
 /* Starts a tree for each chain of the block at its position, with fresh momenta. Every chain then
  * has a row, from which its first step begins. */

@@ -63,25 +63,18 @@ typedef struct walnuts_sampler {
 
 /* ---------------------------------------------------------------- set up */
 
-static void walnuts_release(em_sampler *base)
-{
-    walnuts_sampler *s = (walnuts_sampler *)base;
-
-    em_trees_release(&s->trees);
-    em_points_release(&s->from);
-    em_points_release(&s->to);
-    em_release_all(&s->way, &s->leap);
-}
-
 static em_status walnuts_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     walnuts_sampler *s = (walnuts_sampler *)base;
 
     s->options = base->options;
-    em_status status = em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
-    status = status ? status : em_points_create(n_chain, dim, &s->from);
-    status = status ? status : em_points_create(n_chain, dim, &s->to);
-    return status ? status : em_allocate_all(EM_ARRAY(s->way, n_chain), EM_ARRAY(s->leap, n_chain));
+    em_status status =
+        em_trees_create(&base->memory, n_chain, dim, s->options->max_treedepth, &s->trees);
+    status = status ? status : em_points_create(&base->memory, n_chain, dim, &s->from);
+    status = status ? status : em_points_create(&base->memory, n_chain, dim, &s->to);
+    return status
+               ? status
+               : em_own_all(&base->memory, EM_ARRAY(s->way, n_chain), EM_ARRAY(s->leap, n_chain));
 }
 
 /* ---------------------------------------------------------------- from leaf to leaf */
@@ -211,7 +204,6 @@ const em_sampler_ops em_walnuts = {
     .fields = fields,
     .stats = em_tree_stats,
     .set_up = walnuts_set_up,
-    .release = walnuts_release,
     .step = walnuts_step,
     .trajectory = em_trees_trajectory,
     .probe = walnuts_probe,

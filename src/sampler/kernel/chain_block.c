@@ -15,13 +15,13 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
     *block =
         (em_block){.n_chain = n_chain, .dim = dim, .stride = em_stride(dim), .n_extra = n_extra};
     status =
-        em_allocate_all(EM_ARRAY(block->chain, n_chain), EM_ARRAY(block->theta, panel),
-                        EM_ARRAY(block->momentum, panel), EM_ARRAY(block->gradient, panel),
-                        EM_ARRAY(block->log_density, n_chain), EM_ARRAY(block->acceptance, n_chain),
-                        EM_ARRAY(block->n_step, n_chain), EM_ARRAY(block->failed, n_chain),
-                        EM_ARRAY(block->extra, n_chain * n_extra));
+        em_own_all(&block->memory, EM_ARRAY(block->chain, n_chain), EM_ARRAY(block->theta, panel),
+                   EM_ARRAY(block->momentum, panel), EM_ARRAY(block->gradient, panel),
+                   EM_ARRAY(block->log_density, n_chain), EM_ARRAY(block->acceptance, n_chain),
+                   EM_ARRAY(block->n_step, n_chain), EM_ARRAY(block->failed, n_chain),
+                   EM_ARRAY(block->extra, n_chain * n_extra));
     for (int i = 0; !status && i < EM_STAT_COUNT; i++)
-        status = em_allocate(n_chain, sizeof(double), &block->stat[i]);
+        status = em_own_all(&block->memory, EM_ARRAY(block->stat[i], n_chain));
     for (int64_t c = 0; !status && c < n_chain; c++)
         block->chain[c] = first_chain + c;
     if (status)
@@ -31,14 +31,7 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
 
 void em_block_destroy(em_block **block)
 {
-    if (*block) {
-        em_release_all(&(*block)->chain, &(*block)->theta, &(*block)->momentum, &(*block)->gradient,
-                       &(*block)->log_density, &(*block)->extra, &(*block)->acceptance,
-                       &(*block)->n_step, &(*block)->failed);
-        for (int i = 0; i < EM_STAT_COUNT; i++)
-            em_release(&(*block)->stat[i]);
-    }
-    em_release(block);
+    em_release_owner(block);
 }
 
 em_query em_block_query_of(const em_block *block, int64_t c)

@@ -9,7 +9,7 @@ em_status em_sampler_create(const em_sampler_ops *ops, const void *options, int6
 
     if (status)
         return status;
-    **out = (em_sampler){ops, options};
+    **out = (em_sampler){.ops = ops, .options = options};
     status = ops->set_up ? ops->set_up(*out, n_chain, dim) : EM_OK;
     if (status)
         em_sampler_destroy(out);
@@ -18,8 +18,11 @@ em_status em_sampler_create(const em_sampler_ops *ops, const void *options, int6
 
 void em_sampler_destroy(em_sampler **sampler)
 {
-    if (*sampler && (*sampler)->ops->release)
+    if (!*sampler)
+        return;
+    if ((*sampler)->ops->release)
         (*sampler)->ops->release(*sampler);
+    em_release_owned(&(*sampler)->memory);
     em_release(sampler);
 }
 

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/field.h"
 #include "emass/status.h"
 #include "mass/mass.h"
@@ -43,6 +44,7 @@ extern const char *const em_stat_name[EM_STAT_COUNT];
 /* The chains of one rank. Matrices are row-major [n_chain][stride], with rows 64-byte aligned and
  * padding 0. */
 typedef struct em_block {
+    em_owner memory; /* of its arrays */
     int64_t n_chain;
     int64_t *chain; /* [n_chain] their numbers in the run, consecutive */
     int64_t dim, stride;
@@ -64,7 +66,7 @@ typedef struct em_block {
 
 em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int64_t n_extra,
                           em_block **out);
-void em_block_destroy(em_block **block);
+void em_block_destroy(em_block **block); /* NULL-safe */
 
 /* A query for log density and gradient at the positions of the chains; the results go to the block.
  * Local. */
@@ -213,9 +215,10 @@ typedef struct em_sampler_ops {
     /* One iteration of every chain of the block. Local (the target may sum over shards). */
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* OPTIONAL */
-    /* Allocates all the memory a step needs. The struct is zero but for em_sampler. Local. */
+    /* Allocates all the memory a step needs, which base.memory owns. The struct is zero but for
+     * em_sampler. Local. */
     em_status (*set_up)(em_sampler *sampler, int64_t n_chain, int64_t dim);
-    /* Releases that memory, also after a failure of set_up; not the struct. Local. */
+    /* Releases what base.memory does not own, also after a failure of set_up. Local. */
     void (*release)(em_sampler *sampler);
     bool minibatches;      /* gradients use `minibatch` observations, and options begin with
                               em_stochastic_options; false: they use all */
@@ -261,6 +264,7 @@ typedef struct em_sampler_ops {
 struct em_sampler {
     const em_sampler_ops *ops;
     const void *options; /* outlive the sampler */
+    em_owner memory;     /* of its arrays */
 };
 
 /* Creates a sampler of n_chain chains of `dim` parameters. Local. Errors: EM_EMEMORY; those of

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-em_status em_steep_points_create(int64_t first_chain, int64_t n_chain, int64_t dim,
+em_status em_steep_points_create(em_owner *owner, int64_t first_chain, int64_t n_chain, int64_t dim,
                                  em_steep_points *out)
 {
     const int64_t stride = em_stride(dim);
@@ -15,16 +15,11 @@ em_status em_steep_points_create(int64_t first_chain, int64_t n_chain, int64_t d
                              .stride = stride,
                              .limit = (double)dim + 10 * sqrt(2 * (double)dim) + 20};
     const em_status status =
-        em_allocate_all(EM_ARRAY(out->theta, n_chain * stride), EM_ARRAY(out->log_density, n_chain),
-                        EM_ARRAY(out->met, n_chain));
+        em_own_all(owner, EM_ARRAY(out->theta, n_chain * stride),
+                   EM_ARRAY(out->log_density, n_chain), EM_ARRAY(out->met, n_chain));
     for (int64_t c = 0; !status && c < n_chain; c++)
         out->log_density[c] = -INFINITY;
     return status;
-}
-
-void em_steep_points_release(em_steep_points *points)
-{
-    em_release_all(&points->theta, &points->log_density, &points->met);
 }
 
 void em_steep_points_begin(em_steep_points *points, int64_t chain)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/status.h"
 
 #include <stdbool.h>
@@ -24,9 +25,8 @@ typedef struct em_steep_points {
 } em_steep_points;
 
 /* No chain has one. Local. Errors: EM_EMEMORY. */
-em_status em_steep_points_create(int64_t first_chain, int64_t n_chain, int64_t dim,
+em_status em_steep_points_create(em_owner *owner, int64_t first_chain, int64_t n_chain, int64_t dim,
                                  em_steep_points *out);
-void em_steep_points_release(em_steep_points *points);
 
 /* A trajectory of this chain begins. Local. */
 void em_steep_points_begin(em_steep_points *points, int64_t chain);

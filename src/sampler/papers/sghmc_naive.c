@@ -43,14 +43,6 @@ typedef struct naive_sampler {
     double *kinetic, *initial; /* [n_chain] */
 } naive_sampler;
 
-static void sghmc_naive_release(em_sampler *base)
-{
-    naive_sampler *s = (naive_sampler *)base;
-
-    em_release_all(&s->gradient_before, &s->kinetic, &s->initial);
-    em_langevin_release(base);
-}
-
 /* Checks that the minibatches of a trajectory are as likely in the reverse order, given all earlier
  * ones. */
 static em_status sghmc_naive_check(const naive_options *options)
@@ -70,8 +62,8 @@ static em_status sghmc_naive_set_up(em_sampler *base, int64_t n_chain, int64_t d
     s->options = base->options;
     status = status ? status : em_langevin_set_up(base, n_chain, dim);
     return status ? status
-                  : em_allocate_all(EM_ARRAY(s->gradient_before, panel),
-                                    EM_ARRAY(s->kinetic, n_chain), EM_ARRAY(s->initial, n_chain));
+                  : em_own_all(&base->memory, EM_ARRAY(s->gradient_before, panel),
+                               EM_ARRAY(s->kinetic, n_chain), EM_ARRAY(s->initial, n_chain));
 }
 
 /* Computes gradient k of the iteration, of at most 2 leapfrog_steps. */
@@ -193,7 +185,7 @@ const em_sampler_ops em_sghmc_naive = {
     .fields = fields,
     .stats = stats,
     .set_up = sghmc_naive_set_up,
-    .release = sghmc_naive_release,
+    .release = em_langevin_release,
     .step = sghmc_naive_step,
     .minibatches = true,
 };

@@ -9,7 +9,8 @@
 
 em_status em_sgnphmc_set_up_printed(em_sgnphmc_sampler *s, int64_t n_chain, int64_t dim)
 {
-    const em_status status = em_nose_poincare_create(n_chain, dim, s->Q, &s->flow);
+    const em_status status =
+        em_nose_poincare_create(&s->thermostat.base.memory, n_chain, dim, s->Q, &s->flow);
 
     if (status)
         return status;

@@ -9,13 +9,9 @@ em_status em_metric_langevin_set_up(em_sampler *base, em_divergence of, int64_t 
     const em_status status = em_langevin_set_up(base, n_chain, dim);
 
     s->options = base->options;
-    return status ? status : em_metric_create(&s->options->metric, of, n_chain, dim, &s->metric);
-}
-
-void em_metric_langevin_release(em_sampler *base)
-{
-    em_metric_destroy(&((em_metric_langevin *)base)->metric);
-    em_langevin_release(base);
+    return status
+               ? status
+               : em_metric_create(&base->memory, &s->options->metric, of, n_chain, dim, &s->metric);
 }
 
 em_metric_kind em_metric_langevin_metric(const void *options)

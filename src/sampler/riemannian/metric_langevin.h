@@ -23,8 +23,7 @@ typedef struct em_metric_langevin {
 em_status em_metric_langevin_set_up(em_sampler *sampler, em_divergence of, int64_t n_chain,
                                     int64_t dim);
 
-/* em_sampler_ops.release and em_sampler_ops.metric. */
-void em_metric_langevin_release(em_sampler *sampler);
+/* em_sampler_ops.metric. */
 em_metric_kind em_metric_langevin_metric(const void *options);
 
 /* One iteration of all chains. `agitate` (NULL: nothing) computes the noise of all chains from the

@@ -43,19 +43,10 @@ typedef struct rhmc_sampler {
     em_sampler base;
     const rhmc_options *options;
     em_riemann *riemann;
-    double *fresh;                       /* [n_chain][stride] momenta drawn */
-    double *theta, *momentum, *gradient; /* [stride] of the trajectory */
+    double *fresh; /* [n_chain][stride] momenta drawn */
     double log_density, initial_energy;
     em_query here; /* query at the current point of the trajectory */
 } rhmc_sampler;
-
-static void rhmc_release(em_sampler *base)
-{
-    rhmc_sampler *s = (rhmc_sampler *)base;
-
-    em_riemann_destroy(&s->riemann);
-    em_release_all(&s->fresh, &s->theta, &s->momentum, &s->gradient);
-}
 
 static em_status rhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
@@ -63,17 +54,15 @@ static em_status rhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     const int64_t stride = em_stride(dim);
 
     s->options = base->options;
-    const em_status status = em_riemann_create(dim, &s->options->riemann, &s->riemann);
-    return status
-               ? status
-               : em_allocate_all(EM_ARRAY(s->fresh, n_chain * stride), EM_ARRAY(s->theta, stride),
-                                 EM_ARRAY(s->momentum, stride), EM_ARRAY(s->gradient, stride));
+    const em_status status =
+        em_riemann_create(&base->memory, dim, &s->options->riemann, &s->riemann);
+    return status ? status : em_own_all(&base->memory, EM_ARRAY(s->fresh, n_chain * stride));
 }
 
 static double rhmc_energy(const rhmc_sampler *s)
 {
     return -s->log_density + s->riemann->half_log_determinant +
-           em_riemann_kinetic(s->riemann, s->momentum);
+           em_riemann_kinetic(s->riemann, s->riemann->momentum);
 }
 
 /* Puts chain c at the start of a trajectory with p ~ N(0, G), by the normals in `fresh`. If G is
@@ -88,29 +77,32 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
                                                block->theta + row);
 
     s->here = em_block_query_of(block, c);
-    s->here.theta = s->theta;
+    s->here.theta = s->riemann->theta;
     s->here.log_density = &s->log_density;
-    s->here.gradient = s->gradient;
-    memcpy(s->theta, block->theta + row, bytes);
-    memcpy(s->gradient, block->gradient + row, bytes);
-    memset(s->momentum, 0, bytes);
+    s->here.gradient = s->riemann->gradient;
+    memcpy(s->riemann->theta, block->theta + row, bytes);
+    memcpy(s->riemann->gradient, block->gradient + row, bytes);
+    memset(s->riemann->momentum, 0, bytes);
     s->log_density = block->log_density[c];
     s->initial_energy = -s->log_density;
     if (!status) {
-        em_riemann_add_noise(s->riemann, 1, s->fresh + row, s->momentum);
+        em_riemann_add_noise(s->riemann, 1, s->fresh + row, s->riemann->momentum);
         s->initial_energy = rhmc_energy(s);
     }
-    memcpy(s->fresh + row, s->momentum, bytes);
+    memcpy(s->fresh + row, s->riemann->momentum, bytes);
     return status;
 }
 
 /* Makes one generalised leapfrog step. */
 static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, double eps)
 {
-    em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
+    em_status status = em_riemann_advance(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
+                                          s->riemann->momentum);
 
     status = status ? status : em_posterior_evaluate(context->posterior, &s->here);
-    return status ? status : em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
+    return status ? status
+                  : em_riemann_finish(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
+                                      s->riemann->momentum);
 }
 
 /* H_L - H_0 of a trajectory of chain c; infinity if it is not finite or an equation could not be
@@ -137,10 +129,10 @@ static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_blo
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);
 
-    memcpy(block->momentum + row, accept ? s->momentum : s->fresh + row, bytes);
+    memcpy(block->momentum + row, accept ? s->riemann->momentum : s->fresh + row, bytes);
     if (accept) {
-        memcpy(block->theta + row, s->theta, bytes);
-        memcpy(block->gradient + row, s->gradient, bytes);
+        memcpy(block->theta + row, s->riemann->theta, bytes);
+        memcpy(block->gradient + row, s->riemann->gradient, bytes);
         block->log_density[c] = s->log_density;
     }
     block->stat[EM_STAT_LP][c] = block->log_density[c];
@@ -192,7 +184,6 @@ const em_sampler_ops em_rhmc = {
     .fields = fields,
     .stats = stats,
     .set_up = rhmc_set_up,
-    .release = rhmc_release,
     .step = rhmc_step,
     .metric = em_riemann_metric_of,
     .probe = rhmc_probe,

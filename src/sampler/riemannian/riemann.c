@@ -18,23 +18,24 @@ em_metric_kind em_riemann_metric_of(const void *options)
     return EM_METRIC_FISHER;
 }
 
-em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out)
+em_status em_riemann_create(em_owner *owner, int64_t dim, const em_riemann_options *options,
+                            em_riemann **out)
 {
-    em_status status = em_allocate(1, sizeof **out, out);
+    const int64_t stride = em_stride(dim);
+    const em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
     em_riemann *r = *out;
 
     if (status)
         return status;
-    *r = (em_riemann){.dim = dim,
+    *r = (em_riemann){.owner = owner,
+                      .dim = dim,
                       .diagonal = options->metric == EM_RIEMANN_DIAGONAL,
                       .rounds = options->fixed_point};
-    status =
-        em_allocate_all(EM_ARRAY(r->half_trace, dim), EM_ARRAY(r->at, dim),
-                        EM_ARRAY(r->velocity, dim), EM_ARRAY(r->start, dim), EM_ARRAY(r->next, dim),
-                        EM_ARRAY(r->before, dim), EM_ARRAY(r->half, dim), EM_ARRAY(r->back, dim));
-    if (status)
-        em_riemann_destroy(out);
-    return status;
+    return em_own_all(owner, EM_ARRAY(r->theta, stride), EM_ARRAY(r->momentum, stride),
+                      EM_ARRAY(r->gradient, stride), EM_ARRAY(r->half_trace, dim),
+                      EM_ARRAY(r->at, dim), EM_ARRAY(r->velocity, dim), EM_ARRAY(r->start, dim),
+                      EM_ARRAY(r->next, dim), EM_ARRAY(r->before, dim), EM_ARRAY(r->half, dim),
+                      EM_ARRAY(r->back, dim));
 }
 
 /* Allocates work space of the size of the metric, once its structure is known. */
@@ -50,20 +51,9 @@ static em_status riemann_prepare(em_riemann *r)
         status = em_metric_check_dim(n);
     const int64_t size = r->by_element ? n : n * n;
     return status ? status
-                  : em_allocate_all(EM_ARRAY(r->derivative, r->by_element ? 0 : n * n * n),
-                                    EM_ARRAY(r->factor, size), EM_ARRAY(r->there, size),
-                                    EM_ARRAY(r->inverse, size));
-}
-
-void em_riemann_destroy(em_riemann **riemann)
-{
-    em_riemann *r = *riemann;
-
-    if (r)
-        em_release_all(&r->inverse, &r->factor, &r->derivative, &r->half_trace, &r->at,
-                       &r->velocity, &r->start, &r->next, &r->there, &r->before, &r->half,
-                       &r->back);
-    em_release(riemann);
+                  : em_own_all(r->owner, EM_ARRAY(r->derivative, r->by_element ? 0 : n * n * n),
+                               EM_ARRAY(r->factor, size), EM_ARRAY(r->there, size),
+                               EM_ARRAY(r->inverse, size));
 }
 
 /* ---- the metric ---- */

@@ -40,6 +40,7 @@ extern const char *const em_riemann_metrics[];
 /* The metric at the position where it was last evaluated, and work space. Matrices are [dim][dim],
  * or [dim] if the model's metric is diagonal. */
 typedef struct em_riemann {
+    em_owner *owner; /* of its memory */
     int64_t dim;
     bool diagonal;      /* only the diagonal of the model's metric is used */
     bool by_element;    /* the model's metric is diagonal */
@@ -50,7 +51,8 @@ typedef struct em_riemann {
     double *half_trace; /* [dim]: tr(G^-1 dG_k) / 2; by_element: none */
     double *at;         /* [dim]: the position of the metric */
     double half_log_determinant;
-    double *velocity, *start, *next; /* [dim] */
+    double *velocity, *start, *next;     /* [dim] */
+    double *theta, *momentum, *gradient; /* [stride] of the chain that is moving */
     double *before, *half, *back; /* [dim]: state of the last step, for the test of reversibility */
     double *there;                /* G^-1 at the end of that step */
     em_posterior *posterior;      /* the posterior whose metric it is */
@@ -61,8 +63,8 @@ typedef struct em_riemann {
 em_metric_kind em_riemann_metric_of(const void *options);
 
 /* Errors: EM_EMEMORY. */
-em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_riemann **out);
-void em_riemann_destroy(em_riemann **riemann);
+em_status em_riemann_create(em_owner *owner, int64_t dim, const em_riemann_options *options,
+                            em_riemann **out);
 
 /* Evaluates metric and derivatives at theta [dim], the position of chain `chain`. The first call
  * allocates memory. Errors: EM_NONFINITE if the metric is not positive definite; those of

@@ -19,35 +19,24 @@ em_status em_metric_check_dim(int64_t dim)
                                  (long long)dim, MOST);
 }
 
-em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
-                           int64_t dim, em_metric **out)
+em_status em_metric_create(em_owner *owner, const em_metric_options *options, em_divergence of,
+                           int64_t n_chain, int64_t dim, em_metric **out)
 {
-    em_status status = em_allocate(1, sizeof **out, out);
+    const em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
     em_metric *m = *out;
 
     if (status)
         return status;
-    *m = (em_metric){.kind = (em_metric_kind)options->kind,
+    *m = (em_metric){.owner = owner,
+                     .kind = (em_metric_kind)options->kind,
                      .scale = options->scale,
                      .shift = options->shift,
                      .of = of,
                      .dim = dim,
                      .stride = em_stride(dim)};
-    status = em_allocate(m->stride, sizeof(double), &m->divergence);
-    if (!status && m->kind == EM_METRIC_DENSITY)
-        status = em_allocate_all(EM_ARRAY(m->log_density, n_chain),
-                                 EM_ARRAY(m->gradient, n_chain * m->stride));
-    if (status)
-        em_metric_destroy(out);
-    return status;
-}
-
-void em_metric_destroy(em_metric **metric)
-{
-    if (*metric)
-        em_release_all(&(*metric)->root, &(*metric)->divergence, &(*metric)->derivative,
-                       &(*metric)->scratch, &(*metric)->log_density, &(*metric)->gradient);
-    em_release(metric);
+    const int64_t n_kept = m->kind == EM_METRIC_DENSITY ? n_chain : 0;
+    return em_own_all(owner, EM_ARRAY(m->divergence, m->stride), EM_ARRAY(m->log_density, n_kept),
+                      EM_ARRAY(m->gradient, n_kept * m->stride));
 }
 
 /* Allocates memory for a root of this structure. The structure seldom changes for one metric. */
@@ -59,13 +48,15 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
 
     if (m->root && m->structure == structure)
         return EM_OK;
-    em_release_all(&m->root, &m->derivative, &m->scratch);
+    em_release_from(m->owner, &m->root);
+    em_release_from(m->owner, &m->derivative);
+    em_release_from(m->owner, &m->scratch);
     m->structure = structure;
-    status = em_allocate(dense ? n * n : m->stride, sizeof(double), &m->root);
+    status = em_own_all(m->owner, EM_ARRAY(m->root, dense ? n * n : m->stride));
     if (!status && dense)
-        status = em_allocate(n * n + 3 * n, sizeof(double), &m->scratch);
+        status = em_own_all(m->owner, EM_ARRAY(m->scratch, n * n + 3 * n));
     if (!status && dense && m->kind == EM_METRIC_FISHER)
-        status = em_allocate(n * n * n, sizeof(double), &m->derivative);
+        status = em_own_all(m->owner, EM_ARRAY(m->derivative, n * n * n));
     return status;
 }
 

@@ -34,6 +34,7 @@ typedef enum em_divergence {
 } em_divergence;
 
 typedef struct em_metric {
+    em_owner *owner; /* of its memory */
     em_metric_kind kind;
     double scale, shift;
     em_divergence of;
@@ -53,9 +54,8 @@ em_status em_metric_check_dim(int64_t dim);
 
 /* Creates the metric for blocks of n_chain chains, whose chains are handled one at a time. Errors:
  * EM_EMEMORY. */
-em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
-                           int64_t dim, em_metric **out);
-void em_metric_destroy(em_metric **metric);
+em_status em_metric_create(em_owner *owner, const em_metric_options *options, em_divergence of,
+                           int64_t n_chain, int64_t dim, em_metric **out);
 
 /* Prepares em_metric_set_position for the positions of a block: evaluates the density of all data
  * there if the metric depends on it. `is_whole`: the block already holds the density of all data.

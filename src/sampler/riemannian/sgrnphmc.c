@@ -43,18 +43,9 @@ typedef struct sgrnphmc_sampler {
     const sgrnphmc_options *options;
     double Q;
     em_riemann *riemann;
-    double *normals;                     /* [stride] */
-    double *theta, *momentum, *gradient; /* [stride] of the chain that is moving */
+    double *normals; /* [stride] */
     double log_density, q;
 } sgrnphmc_sampler;
-
-static void sgrnphmc_release(em_sampler *base)
-{
-    sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
-
-    em_riemann_destroy(&s->riemann);
-    em_release_all(&s->normals, &s->theta, &s->momentum, &s->gradient);
-}
 
 static em_status sgrnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
@@ -62,12 +53,10 @@ static em_status sgrnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     sgrnphmc_sampler *s = (sgrnphmc_sampler *)base;
     const sgrnphmc_options *options = s->options = base->options;
     const int64_t stride = em_stride(dim);
-    const em_status status = em_riemann_create(dim, &options->riemann, &s->riemann);
+    const em_status status = em_riemann_create(&base->memory, dim, &options->riemann, &s->riemann);
 
     s->Q = em_thermostat_mass_of(options->thermostat_mass, dim);
-    return status ? status
-                  : em_allocate_all(EM_ARRAY(s->normals, stride), EM_ARRAY(s->theta, stride),
-                                    EM_ARRAY(s->momentum, stride), EM_ARRAY(s->gradient, stride));
+    return status ? status : em_own_all(&base->memory, EM_ARRAY(s->normals, stride));
 }
 
 static const double *sgrnphmc_normals(sgrnphmc_sampler *s, const em_step_context *context,
@@ -111,7 +100,8 @@ static em_status sgrnphmc_refresh(em_sampler *base, const em_step_context *conte
 /* q <- q + eps/2 (p~^T G^-1 p~ - D) */
 static void sgrnphmc_drive(sgrnphmc_sampler *s, double eps)
 {
-    s->q += eps / 2 * (2 * em_riemann_kinetic(s->riemann, s->momentum) - (double)s->riemann->dim);
+    s->q += eps / 2 *
+            (2 * em_riemann_kinetic(s->riemann, s->riemann->momentum) - (double)s->riemann->dim);
 }
 
 /* p~ <- exp(-q eps / (2 Q)) p~ */
@@ -120,7 +110,7 @@ static void sgrnphmc_damp(sgrnphmc_sampler *s, double eps)
     const double factor = exp(-s->q * eps / (2 * s->Q));
 
     for (int64_t i = 0; i < s->riemann->dim; i++)
-        s->momentum[i] *= factor;
+        s->riemann->momentum[i] *= factor;
 }
 
 /* Makes a generalised leapfrog step with the minibatch of inner step k. */
@@ -130,15 +120,18 @@ static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *conte
     const double eps = context->step_size[c];
     const em_stochastic_options *options = &s->options->stochastic;
     em_query query = em_block_query_of(block, c);
-    em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
+    em_status status = em_riemann_advance(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
+                                          s->riemann->momentum);
 
-    query.theta = s->theta;
+    query.theta = s->riemann->theta;
     query.log_density = &s->log_density;
-    query.gradient = s->gradient;
+    query.gradient = s->riemann->gradient;
 
     if (!status)
         status = em_stochastic_evaluate(options, context, options->leapfrog_steps, k, query);
-    return status ? status : em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
+    return status ? status
+                  : em_riemann_finish(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
+                                      s->riemann->momentum);
 }
 
 static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context *context,
@@ -151,11 +144,12 @@ static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context 
     sgrnphmc_drive(s, eps);
     sgrnphmc_damp(s, eps);
     em_riemann_add_noise(s->riemann, scale,
-                         sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number), s->momentum);
+                         sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number),
+                         s->riemann->momentum);
     status = sgrnphmc_leap(s, context, block, c, k);
     em_riemann_add_noise(s->riemann, scale,
                          sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number + 1),
-                         s->momentum);
+                         s->riemann->momentum);
     sgrnphmc_damp(s, eps);
     sgrnphmc_drive(s, eps);
     return status;
@@ -165,9 +159,9 @@ static void sgrnphmc_load(sgrnphmc_sampler *s, const em_block *block, int64_t c)
 {
     const size_t bytes = (size_t)block->stride * sizeof(double);
 
-    memcpy(s->theta, block->theta + c * block->stride, bytes);
-    memcpy(s->momentum, block->momentum + c * block->stride, bytes);
-    memcpy(s->gradient, block->gradient + c * block->stride, bytes);
+    memcpy(s->riemann->theta, block->theta + c * block->stride, bytes);
+    memcpy(s->riemann->momentum, block->momentum + c * block->stride, bytes);
+    memcpy(s->riemann->gradient, block->gradient + c * block->stride, bytes);
     s->log_density = block->log_density[c];
     s->q = block->extra[c];
 }
@@ -176,9 +170,9 @@ static void sgrnphmc_store(const sgrnphmc_sampler *s, em_block *block, int64_t c
 {
     const size_t bytes = (size_t)block->stride * sizeof(double);
 
-    memcpy(block->theta + c * block->stride, s->theta, bytes);
-    memcpy(block->momentum + c * block->stride, s->momentum, bytes);
-    memcpy(block->gradient + c * block->stride, s->gradient, bytes);
+    memcpy(block->theta + c * block->stride, s->riemann->theta, bytes);
+    memcpy(block->momentum + c * block->stride, s->riemann->momentum, bytes);
+    memcpy(block->gradient + c * block->stride, s->riemann->gradient, bytes);
     block->log_density[c] = s->log_density;
     block->extra[c] = s->q;
 }
@@ -187,8 +181,8 @@ static bool sgrnphmc_is_finite(const sgrnphmc_sampler *s)
 {
     const int64_t n = s->riemann->dim;
 
-    return em_all_finite(n, s->theta) && em_all_finite(n, s->momentum) &&
-           em_all_finite(n, s->gradient) && isfinite(s->q);
+    return em_all_finite(n, s->riemann->theta) && em_all_finite(n, s->riemann->momentum) &&
+           em_all_finite(n, s->riemann->gradient) && isfinite(s->q);
 }
 
 /* Makes an iteration of one chain. If the chain diverges, it does not move. */
@@ -199,7 +193,8 @@ static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *co
     em_status status;
 
     sgrnphmc_load(s, block, c);
-    status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c], s->theta);
+    status =
+        em_riemann_set_position(s->riemann, context->posterior, block->chain[c], s->riemann->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
         status = sgrnphmc_inner_step(s, context, block, c, k);
     if (status < 0)
@@ -232,7 +227,6 @@ const em_sampler_ops em_sgrnphmc = {
     .fields = fields,
     .stats = em_thermostat_stats,
     .set_up = sgrnphmc_set_up,
-    .release = sgrnphmc_release,
     .step = sgrnphmc_step,
     .metric = em_riemann_metric_of,
     .minibatches = true,

@@ -294,10 +294,10 @@ void em_bath_kick(em_bath *const *bath, int64_t n_chain, double fraction, const 
 
 /* ---- the baths of a block ---- */
 
-em_status em_baths_create(int64_t n_chain, em_baths *out)
+em_status em_baths_create(em_owner *owner, int64_t n_chain, em_baths *out)
 {
     *out = (em_baths){.n_chain = n_chain};
-    return em_allocate_all(EM_ARRAY(out->bath, n_chain), EM_ARRAY(out->key, n_chain));
+    return em_own_all(owner, EM_ARRAY(out->bath, n_chain), EM_ARRAY(out->key, n_chain));
 }
 
 static void bath_clear(em_baths *baths)
@@ -312,7 +312,6 @@ static void bath_clear(em_baths *baths)
 void em_baths_destroy(em_baths *baths)
 {
     bath_clear(baths);
-    em_release_all(&baths->bath, &baths->key);
 }
 
 static em_bath_key bath_key_of(const em_baths *baths, const em_step_context *context, int64_t c)

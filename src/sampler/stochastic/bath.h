@@ -92,7 +92,7 @@ typedef struct em_baths {
     em_bath_key *key; /* [n_chain] */
 } em_baths;
 
-em_status em_baths_create(int64_t n_chain, em_baths *out);
+em_status em_baths_create(em_owner *owner, int64_t n_chain, em_baths *out);
 void em_baths_destroy(em_baths *baths);
 
 /* Creates again the baths whose mass, noise or step size in the context has changed; otherwise it

@@ -13,24 +13,21 @@ em_status em_langevin_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
     const int64_t panel = n_chain * em_stride(dim);
     const int64_t n_extra = em_sampler_n_extra(base->ops, base->options, dim);
     em_status status =
-        em_allocate_all(EM_ARRAY(s->finite, n_chain), EM_ARRAY(s->theta_before, panel),
-                        EM_ARRAY(s->momentum_before, panel), EM_ARRAY(s->velocity, panel),
-                        EM_ARRAY(s->noise, panel), EM_ARRAY(s->normals, panel),
-                        EM_ARRAY(s->log_density_before, n_chain), EM_ARRAY(s->step_size, n_chain));
+        em_own_all(&base->memory, EM_ARRAY(s->finite, n_chain), EM_ARRAY(s->theta_before, panel),
+                   EM_ARRAY(s->momentum_before, panel), EM_ARRAY(s->velocity, panel),
+                   EM_ARRAY(s->noise, panel), EM_ARRAY(s->normals, panel),
+                   EM_ARRAY(s->log_density_before, n_chain), EM_ARRAY(s->step_size, n_chain));
 
     s->options = base->options;
-    status = status ? status : em_baths_create(n_chain, &s->baths);
-    return status || n_extra == 0 ? status
-                                  : em_allocate_all(EM_ARRAY(s->extra_before, n_chain * n_extra));
+    status = status ? status : em_baths_create(&base->memory, n_chain, &s->baths);
+    return status || n_extra == 0
+               ? status
+               : em_own_all(&base->memory, EM_ARRAY(s->extra_before, n_chain * n_extra));
 }
 
 void em_langevin_release(em_sampler *base)
 {
-    em_langevin *s = (em_langevin *)base;
-
-    em_release_all(&s->finite, &s->theta_before, &s->momentum_before, &s->velocity, &s->noise,
-                   &s->normals, &s->log_density_before, &s->step_size, &s->extra_before);
-    em_baths_destroy(&s->baths);
+    em_baths_destroy(&((em_langevin *)base)->baths);
 }
 
 double em_langevin_observations(const em_step_context *context)

@@ -11,33 +11,19 @@ struct em_recipe_stepper {
     double *slope, *gamma, *drift, *noise, *shifted; /* [dim] */
 };
 
-em_status em_recipe_create(const em_recipe *recipe, em_recipe_stepper **out)
+em_status em_recipe_create(em_owner *owner, const em_recipe *recipe, em_recipe_stepper **out)
 {
     const int64_t n = recipe->dim, square = n * n;
-    em_status status = em_allocate(1, sizeof **out, out);
+    const em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
     em_recipe_stepper *s = *out;
 
     if (status)
         return status;
     s->recipe = recipe;
-    status =
-        em_allocate_all(EM_ARRAY(s->D, square), EM_ARRAY(s->Q, square),
-                        EM_ARRAY(s->covariance, square), EM_ARRAY(s->vectors, square),
-                        EM_ARRAY(s->scratch, square), EM_ARRAY(s->slope, n), EM_ARRAY(s->gamma, n),
-                        EM_ARRAY(s->drift, n), EM_ARRAY(s->noise, n), EM_ARRAY(s->shifted, n));
-    if (status)
-        em_recipe_destroy(out);
-    return status;
-}
-
-void em_recipe_destroy(em_recipe_stepper **stepper)
-{
-    em_recipe_stepper *s = *stepper;
-
-    if (s)
-        em_release_all(&s->D, &s->Q, &s->covariance, &s->vectors, &s->scratch, &s->slope, &s->gamma,
-                       &s->drift, &s->noise, &s->shifted);
-    em_release(stepper);
+    return em_own_all(owner, EM_ARRAY(s->D, square), EM_ARRAY(s->Q, square),
+                      EM_ARRAY(s->covariance, square), EM_ARRAY(s->vectors, square),
+                      EM_ARRAY(s->scratch, square), EM_ARRAY(s->slope, n), EM_ARRAY(s->gamma, n),
+                      EM_ARRAY(s->drift, n), EM_ARRAY(s->noise, n), EM_ARRAY(s->shifted, n));
 }
 
 /* Computes Gamma by central differences of D + Q. D and Q are overwritten. */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/status.h"
 
 #include <stdint.h>
@@ -28,8 +29,7 @@ typedef struct em_recipe {
 typedef struct em_recipe_stepper em_recipe_stepper;
 
 /* `recipe` is borrowed. Errors: EM_EMEMORY. */
-em_status em_recipe_create(const em_recipe *recipe, em_recipe_stepper **out);
-void em_recipe_destroy(em_recipe_stepper **stepper);
+em_status em_recipe_create(em_owner *owner, const em_recipe *recipe, em_recipe_stepper **out);
 
 /*
  * One step of size eps, of order 1, from standard normals [dim]:

@@ -165,15 +165,6 @@ static void recipe_constant_divergence(void *user, const double *z, double *gamm
 
 /* ---- the sampler ---- */
 
-static void recipe_constant_release(em_sampler *base)
-{
-    recipe_sampler *s = (recipe_sampler *)base;
-
-    em_recipe_destroy(&s->stepper);
-    em_release_all(&s->normals, &s->z, &s->V, &s->M);
-    em_langevin_release(base);
-}
-
 static em_status recipe_constant_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     recipe_sampler *s = (recipe_sampler *)base;
@@ -189,10 +180,11 @@ static em_status recipe_constant_set_up(em_sampler *base, int64_t n_chain, int64
                             .matrices = recipe_constant_matrices,
                             .divergence = recipe_constant_divergence};
     status = em_langevin_set_up(base, n_chain, dim);
-    status = status ? status : em_recipe_create(&s->recipe, &s->stepper);
+    status = status ? status : em_recipe_create(&base->memory, &s->recipe, &s->stepper);
     return status ? status
-                  : em_allocate_all(EM_ARRAY(s->normals, em_stride(order)), EM_ARRAY(s->z, order),
-                                    EM_ARRAY(s->V, order * order), EM_ARRAY(s->M, dim * dim));
+                  : em_own_all(&base->memory, EM_ARRAY(s->normals, em_stride(order)),
+                               EM_ARRAY(s->z, order), EM_ARRAY(s->V, order * order),
+                               EM_ARRAY(s->M, dim * dim));
 }
 
 /* Writes V to the block of theta. The rest of the matrix is zero. */
@@ -268,7 +260,7 @@ const em_sampler_ops em_recipe_constant = {
     .fields = fields,
     .stats = em_stochastic_stats,
     .set_up = recipe_constant_set_up,
-    .release = recipe_constant_release,
+    .release = em_langevin_release,
     .step = recipe_constant_step,
     .minibatches = true,
     .uses_noise = true,

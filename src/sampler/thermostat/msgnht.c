@@ -263,7 +263,6 @@ const em_sampler_ops em_msgnht = {
     .fields = fields,
     .stats = em_thermostat_stats,
     .set_up = msgnht_set_up,
-    .release = em_thermostat_release,
     .step = msgnht_step,
     .minibatches = true,
     .n_extra = em_stochastic_extra_row,

@@ -17,35 +17,24 @@ int64_t em_nose_poincare_n_extra(const void *options, int64_t dim)
     return 2;
 }
 
-em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double Q, em_nose_poincare **out)
+em_status em_nose_poincare_create(em_owner *owner, int64_t n_chain, int64_t dim, double Q,
+                                  em_nose_poincare **out)
 {
     const int64_t panel = n_chain * em_stride(dim), vector = em_stride(n_chain);
-    em_status status = em_allocate(1, sizeof **out, out);
+    em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
     em_nose_poincare *f = *out;
 
     if (status)
         return status;
     *f = (em_nose_poincare){.n_chain = n_chain, .dim = dim, .stride = em_stride(dim)};
-    status = em_allocate_all(EM_ARRAY(f->theta, panel), EM_ARRAY(f->momentum, panel),
-                             EM_ARRAY(f->gradient, panel), EM_ARRAY(f->velocity, panel),
-                             EM_ARRAY(f->log_density, vector), EM_ARRAY(f->s, vector),
-                             EM_ARRAY(f->q, vector), EM_ARRAY(f->h0, vector),
-                             EM_ARRAY(f->kinetic, vector), EM_ARRAY(f->Q, vector));
+    status =
+        em_own_all(owner, EM_ARRAY(f->theta, panel), EM_ARRAY(f->momentum, panel),
+                   EM_ARRAY(f->gradient, panel), EM_ARRAY(f->velocity, panel),
+                   EM_ARRAY(f->log_density, vector), EM_ARRAY(f->s, vector), EM_ARRAY(f->q, vector),
+                   EM_ARRAY(f->h0, vector), EM_ARRAY(f->kinetic, vector), EM_ARRAY(f->Q, vector));
     for (int64_t c = 0; !status && c < n_chain; c++)
         f->Q[c] = Q;
-    if (status)
-        em_nose_poincare_destroy(out);
     return status;
-}
-
-void em_nose_poincare_destroy(em_nose_poincare **flow)
-{
-    em_nose_poincare *f = *flow;
-
-    if (f)
-        em_release_all(&f->theta, &f->momentum, &f->gradient, &f->velocity, &f->log_density, &f->s,
-                       &f->q, &f->h0, &f->kinetic, &f->Q);
-    em_release(flow);
 }
 
 /* Computes W p and p^T W p / 2. */

@@ -26,9 +26,8 @@ typedef struct em_nose_poincare {
 int64_t em_nose_poincare_n_extra(const void *options, int64_t dim);
 
 /* Creates a flow whose chains all have Q = thermostat_mass at first. Errors: EM_EMEMORY. */
-em_status em_nose_poincare_create(int64_t n_chain, int64_t dim, double thermostat_mass,
-                                  em_nose_poincare **out);
-void em_nose_poincare_destroy(em_nose_poincare **flow);
+em_status em_nose_poincare_create(em_owner *owner, int64_t n_chain, int64_t dim,
+                                  double thermostat_mass, em_nose_poincare **out);
 
 /* Starts a trajectory at the position of each chain: s = 1, p ~ N(0, M), q ~ N(0, Q), and H_0 from
  * the block's log density. */

@@ -35,18 +35,14 @@ typedef struct nphmc_sampler {
     em_nose_poincare *flow;
 } nphmc_sampler;
 
-static void nphmc_release(em_sampler *base)
-{
-    em_nose_poincare_destroy(&((nphmc_sampler *)base)->flow);
-}
-
 static em_status nphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     nphmc_sampler *s = (nphmc_sampler *)base;
 
     s->options = base->options;
     const double Q = s->options->thermostat_mass;
-    return em_nose_poincare_create(n_chain, dim, isnan(Q) ? (double)dim : Q, &s->flow);
+    return em_nose_poincare_create(&base->memory, n_chain, dim, isnan(Q) ? (double)dim : Q,
+                                   &s->flow);
 }
 
 static em_status nphmc_step(em_sampler *base, const em_step_context *context, em_block *block)
@@ -77,7 +73,6 @@ const em_sampler_ops em_nphmc = {
     .fields = fields,
     .stats = em_nose_poincare_stats,
     .set_up = nphmc_set_up,
-    .release = nphmc_release,
     .step = nphmc_step,
     .n_extra = em_nose_poincare_n_extra,
 };

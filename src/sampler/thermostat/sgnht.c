@@ -150,7 +150,6 @@ const em_sampler_ops em_sgnht = {
     .fields = fields,
     .stats = em_thermostat_stats,
     .set_up = sgnht_set_up,
-    .release = em_thermostat_release,
     .step = sgnht_step,
     .minibatches = true,
     .n_extra = em_thermostat_n_extra,

@@ -68,12 +68,6 @@ static double sgnphmc_friction(const em_block *block, int64_t c)
     return block->extra[c * N_EXTRA + FRICTION];
 }
 
-static void sgnphmc_release(em_sampler *base)
-{
-    em_nose_poincare_destroy(&((em_sgnphmc_sampler *)base)->flow);
-    em_thermostat_release(base);
-}
-
 static em_status sgnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     em_sgnphmc_sampler *s = (em_sgnphmc_sampler *)base;
@@ -170,7 +164,6 @@ const em_sampler_ops em_sgnphmc = {
     .fields = fields,
     .stats = em_thermostat_stats,
     .set_up = sgnphmc_set_up,
-    .release = sgnphmc_release,
     .step = sgnphmc_step,
     .minibatches = true,
     .n_extra = em_nose_poincare_n_extra,

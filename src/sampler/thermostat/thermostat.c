@@ -19,17 +19,9 @@ em_status em_thermostat_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim
     const int64_t panel = n_chain * em_stride(dim);
 
     self->options = sampler->options;
-    return em_allocate_all(EM_ARRAY(self->start, panel), EM_ARRAY(self->work, panel),
-                           EM_ARRAY(self->normals, panel), EM_ARRAY(self->start_density, n_chain),
-                           EM_ARRAY(self->product, n_chain), EM_ARRAY(self->finite, n_chain));
-}
-
-void em_thermostat_release(em_sampler *sampler)
-{
-    em_thermostat *self = (em_thermostat *)sampler;
-
-    em_release_all(&self->start, &self->work, &self->normals, &self->start_density, &self->product,
-                   &self->finite);
+    return em_own_all(&sampler->memory, EM_ARRAY(self->start, panel), EM_ARRAY(self->work, panel),
+                      EM_ARRAY(self->normals, panel), EM_ARRAY(self->start_density, n_chain),
+                      EM_ARRAY(self->product, n_chain), EM_ARRAY(self->finite, n_chain));
 }
 
 /* p ~ N(0, M) */

@@ -60,9 +60,8 @@ typedef void em_thermostat_part(em_thermostat *self, const em_step_context *cont
 /* em_stochastic_stats, and the friction. */
 extern const em_stat em_thermostat_stats[];
 
-/* em_sampler_ops.set_up and em_sampler_ops.release; a kernel sets `draw` and `friction` itself. */
+/* em_sampler_ops.set_up; a kernel sets `draw` and `friction` itself. */
 em_status em_thermostat_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim);
-void em_thermostat_release(em_sampler *sampler);
 
 /* em_sampler_ops.n_extra of kernels whose only extra number of a chain is the thermostat. */
 int64_t em_thermostat_n_extra(const void *options, int64_t dim);

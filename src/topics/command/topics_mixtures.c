@@ -92,6 +92,7 @@ em_status em_topics_write_topics(const em_topics *t)
 
 /* Work space to fold in documents one after the other, and the file for their mixtures. */
 typedef struct folding {
+    em_owner memory; /* of its arrays */
     const em_topics *topics;
     int64_t stride, widest, longest; /* words and tokens of the largest documents */
     em_fold_in *gibbs;               /* NULL: EM */
@@ -190,19 +191,19 @@ static em_status start_folding(const em_topics *t, folding *f)
 
     f->stride = em_topic_stride(t->n_topic);
     status =
-        em_allocate_all(EM_ARRAY(f->rows, f->widest * f->stride), EM_ARRAY(f->count, f->widest),
-                        EM_ARRAY(f->mixture, EM_FOLD_IN_ROOM * f->stride),
-                        EM_ARRAY(f->alpha, t->n_topic), EM_ARRAY(f->room, t->n_topic));
+        em_own_all(&f->memory, EM_ARRAY(f->rows, f->widest * f->stride),
+                   EM_ARRAY(f->count, f->widest), EM_ARRAY(f->mixture, EM_FOLD_IN_ROOM * f->stride),
+                   EM_ARRAY(f->alpha, t->n_topic), EM_ARRAY(f->room, t->n_topic));
     for (int64_t k = 0; !status && k < t->n_topic; k++)
         f->alpha[k] = t->alpha ? t->alpha[k] : ALPHA;
-    return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, f->longest, &f->gibbs) : status;
+    return !status && t->by_gibbs ? em_fold_in_create(&f->memory, t->n_topic, f->longest, &f->gibbs)
+                                  : status;
 }
 
 static void end_folding(folding *f)
 {
-    em_fold_in_destroy(&f->gibbs);
     em_release_texts(f->n_name, &f->name);
-    em_release_all(&f->rows, &f->count, &f->mixture, &f->alpha, &f->room);
+    em_release_owned(&f->memory);
 }
 
 /* ---------------------------------------------------------------- new documents */

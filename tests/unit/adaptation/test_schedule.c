@@ -1,13 +1,17 @@
 /* The schedule of warmup: doubling windows that fill it exactly. */
 #include "adaptation/schedule/warmup_schedule.h"
+#include "base/memory.h"
 #include "support/tap.h"
+
+static em_owner memory; /* of the schedules of a test */
 
 static em_schedule make(int64_t warmup, int64_t s_count, int64_t n_chain)
 {
     em_schedule schedule;
 
-    ck_assert_int_eq(em_schedule_create(warmup, INT64_MIN, INT64_MIN, s_count, n_chain, &schedule),
-                     EM_OK);
+    ck_assert_int_eq(
+        em_schedule_create(&memory, warmup, INT64_MIN, INT64_MIN, s_count, n_chain, &schedule),
+        EM_OK);
     return schedule;
 }
 
@@ -25,7 +29,7 @@ START_TEST(windows_double_and_fill)
         ck_assert_int_eq(s.window_end[i], expected[i]);
     ck_assert(em_schedule_window_ends(&s, 250) && !em_schedule_window_ends(&s, 251));
     ck_assert_int_eq(em_schedule_last_window(&s, 4), 2000);
-    em_schedule_destroy(&s);
+    em_release_owned(&memory);
 }
 END_TEST
 
@@ -36,8 +40,7 @@ START_TEST(more_chains_make_shorter_windows)
 
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(few.window_end[i] - few.first, 4 * (many.window_end[i] - many.first));
-    em_schedule_destroy(&few);
-    em_schedule_destroy(&many);
+    em_release_owned(&memory);
 }
 END_TEST
 
@@ -53,7 +56,7 @@ START_TEST(windows_end_in_order_within_warmup)
                 end = s.window_end[i];
             }
             ck_assert_int_eq(end, s.last);
-            em_schedule_destroy(&s);
+            em_release_owned(&memory);
         }
 }
 END_TEST

@@ -257,7 +257,7 @@ START_TEST(visits_bound_the_ess)
         em_diag_set_visits(diag, NULL);
         square += d.mean * d.mean / (d.mcse_mean * d.mcse_mean) / REPLICATES;
         ck_assert(d.ess_bulk < 2.0 * CHAINS * DRAWS / LENGTH);
-        em_visits_destroy(&visits);
+        em_release_owner(&visits);
     }
     ck_assert_msg(square > 0.5 && square < 1.8, "mean square z %g", square);
     ck_assert_msg(broken > 3, "mean square z without visits %g", broken);
@@ -283,7 +283,7 @@ START_TEST(neighbouring_visits_may_be_alike)
         }
         ck_assert_int_eq(em_visits_create(CHAINS, DRAWS, visit, &visits), EM_OK);
         ess[way] = em_visits_ess(visits, x, -1);
-        em_visits_destroy(&visits);
+        em_release_owner(&visits);
     }
     ck_assert(ess[0] == ess[1]);
     ck_assert_msg(ess[0] > CHAINS * DRAWS / 5.0 && ess[0] < CHAINS * DRAWS / 3.0, "ESS %g", ess[0]);
@@ -299,7 +299,7 @@ START_TEST(one_visit_a_chain_bounds_nothing)
     make_draws(&table[2]);
     ck_assert_int_eq(em_visits_create(4, 250, visit, &visits), EM_OK);
     ck_assert(isinf(em_visits_ess(visits, draws, -1)));
-    em_visits_destroy(&visits);
+    em_release_owner(&visits);
 }
 END_TEST
 
@@ -381,7 +381,7 @@ START_TEST(visits_of_one_draw_bound_nothing_more)
     ck_assert(bounded.ess_bulk <= 1001 && bounded.ess_bulk <= plain.ess_bulk);
     ck_assert(bounded.ess_bulk == plain.ess_bulk || plain.ess_bulk > 990);
     ck_assert(bounded.r_hat == plain.r_hat && bounded.sd == plain.sd);
-    em_visits_destroy(&visits);
+    em_release_owner(&visits);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 /* Chains in different modes, chains that stand still, numbers that grow, and draws that gather. */
+#include "base/memory.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/divergence_clustering.h"
 #include "diagnostics/growth.h"
@@ -33,7 +34,7 @@ static em_modes modes_of(int64_t n_number, int64_t n_chain, int64_t n_draw, cons
     for (int64_t i = 0; i < n_number; i++)
         em_mode_finder_examine(finder, draws + i * n_chain * n_draw);
     ck_assert_int_eq(em_mode_finder_count(finder, &modes), EM_OK);
-    em_mode_finder_destroy(&finder);
+    em_release_owner(&finder);
     return modes;
 }
 

@@ -1,5 +1,6 @@
 /* Pareto-smoothed importance sampling: the fit of the tail, and leaving out what is known exactly.
  */
+#include "base/memory.h"
 #include "diagnostics/psis.h"
 #include "math/special.h"
 #include "support/tap.h"
@@ -54,7 +55,7 @@ START_TEST(leaving_out_is_exact_for_normal_numbers)
         if (fabs(y[i]) > 0.5)
             ck_assert_double_gt(point.lpd, exact + 0.02);
     }
-    em_psis_destroy(&psis);
+    em_release_owner(&psis);
 }
 END_TEST
 

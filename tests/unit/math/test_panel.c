@@ -368,6 +368,7 @@ static void check_bytes_mark(const em_simd *simd, em_bytes *x, const int64_t *ro
 
 START_TEST(products_follow_the_bits)
 {
+    em_owner memory = {NULL};
     static uint8_t byte[BYTE_ROW * BYTE_COLUMN];
     const int64_t count[] = {1, 64, 65, BYTE_ROW}, n_to[] = {1, 16, 20, 33, 100, MOST_TO};
     int64_t row[BYTE_ROW];
@@ -378,7 +379,7 @@ START_TEST(products_follow_the_bits)
         for (int64_t j = 0; j < BYTE_COLUMN; j++)
             byte[i * BYTE_COLUMN + j] = byte_at(i, j);
     }
-    ck_assert_int_eq(em_bytes_create(BYTE_ROW, BYTE_COLUMN, &x), EM_OK);
+    ck_assert_int_eq(em_bytes_create(&memory, BYTE_ROW, BYTE_COLUMN, &x), EM_OK);
     for (int c = 0; em_simd_runs(em_simds[_i]) && c < 4; c++) {
         em_bytes_take(&x, byte, 0.5, count[c], row);
         check_bytes_mark(em_simds[_i], &x, row);
@@ -387,7 +388,7 @@ START_TEST(products_follow_the_bits)
             check_bytes_multiply_single(em_simds[_i], &x, row, n_to[k]);
         }
     }
-    em_bytes_release(&x);
+    em_release_owned(&memory);
 }
 END_TEST
 

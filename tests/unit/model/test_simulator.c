@@ -183,7 +183,7 @@ START_TEST(failures_are_counted_and_the_first_listed)
         ck_assert(text[i * EM_FAILURE_BYTES] == '{');
     em_failures_add(failures, 5, 2, x, "a copy of a tempered chain"); /* 5 mod 2 */
     ck_assert_double_eq(failures->count[1], 8);
-    em_failures_destroy(&failures);
+    em_release_owner(&failures);
 }
 END_TEST
 

@@ -44,7 +44,7 @@ START_TEST(names_become_arrays)
     ck_assert_int_eq(v->n_element, 14);
     for (int i = 0; i < 14; i++)
         ck_assert_int_eq(v->place[i], place[i]);
-    em_stan_variables_destroy(&v);
+    em_release_owner(&v);
 }
 END_TEST
 
@@ -71,10 +71,10 @@ START_TEST(numbers_that_are_no_index)
     ck_assert_str_eq(v->variable[0].name, "a.0");
     ck_assert_int_eq(v->variable[1].n_axes, 0);
     ck_assert_str_eq(v->variable[2].name, "c.1x");
-    em_stan_variables_destroy(&v);
+    em_release_owner(&v);
     ck_assert_int_eq(em_stan_variables_create("", &v), EM_OK);
     ck_assert_int_eq(v->n_variable, 0);
-    em_stan_variables_destroy(&v);
+    em_release_owner(&v);
 }
 END_TEST
 
@@ -89,7 +89,7 @@ START_TEST(many_names_take_no_long_time)
     ck_assert_int_eq(em_stan_variables_create(names, &v), EM_OK);
     ck_assert_int_eq(v->n_variable, N);
     ck_assert_str_eq(v->variable[N - 1].name, "x99999");
-    em_stan_variables_destroy(&v);
+    em_release_owner(&v);
     free(names);
 }
 END_TEST

@@ -338,6 +338,7 @@ static void weights_by_enumeration(const float *phi, const double *alpha, double
  * the twin has another alpha. */
 START_TEST(new_documents_are_folded_in)
 {
+    em_owner memory = {NULL};
     enum { N = 4000 };
     static const double alpha[FOLD_K] = {0.3, 0.5, 0.2}, other[FOLD_K] = {0.5, 0.5, 0.2};
     static float phi[3 * EM_TOPIC_LANES] __attribute__((aligned(64)));
@@ -354,7 +355,7 @@ START_TEST(new_documents_are_folded_in)
         memcpy(phi + v * em_topic_stride(FOLD_K), value[v], sizeof value[v]);
     weights_by_enumeration(phi, alpha, exact);
     weights_by_enumeration(phi, other, twin);
-    ck_assert_int_eq(em_fold_in_create(FOLD_K, FOLD_TOKENS, &f), EM_OK);
+    ck_assert_int_eq(em_fold_in_create(&memory, FOLD_K, FOLD_TOKENS, &f), EM_OK);
     for (int d = 0; d < N; d++) {
         const em_folded document = {.number = d, .n = 3, .count = count, .phi = phi};
         em_fold_in_gibbs(f, &stream, &document, alpha, mixture);
@@ -370,7 +371,7 @@ START_TEST(new_documents_are_folded_in)
         twin_fails |= fabs(sum[k] - twin[k]) > 4 * error;
     }
     ck_assert(twin_fails);
-    em_fold_in_destroy(&f);
+    em_release_owned(&memory);
 }
 END_TEST
 
