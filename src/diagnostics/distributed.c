@@ -117,7 +117,7 @@ static double draw_at(const pile *p, int64_t place)
 em_status em_share_quantiles(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted,
                              int64_t n_probability, const double *probability, double *out)
 {
-    pile p = {0};
+    EM_SCOPED_BY(release_pile) pile p = {0};
     em_status status = make_pile(comm, n, sorted, &p);
 
     for (int64_t i = 0; !status && i < n_probability; i++) {
@@ -126,7 +126,6 @@ em_status em_share_quantiles(const em_subcommunicator *comm, int64_t n, const em
         em_subcommunicator_maximum(comm, 2, at);
         out[i] = em_quantile_between(place, at[0], at[1]);
     }
-    release_pile(&p);
     return status;
 }
 
@@ -134,7 +133,7 @@ em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, cons
                                  const int64_t *place, double *z)
 {
     EM_SCOPED double *score = NULL, *found = NULL;
-    pile p = {0};
+    EM_SCOPED_BY(release_pile) pile p = {0};
     em_status status = make_pile(comm, n, sorted, &p);
 
     if (!status) {
@@ -149,7 +148,6 @@ em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, cons
         for (int64_t i = 0; i < n; i++)
             z[place[sorted[i].index]] = p.sent[i];
     }
-    release_pile(&p);
     return status;
 }
 

@@ -91,7 +91,7 @@ static em_status keep_determinant(const em_mass_form *form, const em_mass *curre
 em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, const em_mass *current,
                       const double *accumulator, em_samples *samples, double *number)
 {
-    double *was = NULL;
+    EM_SCOPED double *was = NULL;
     int64_t at = 0;
     em_status status = em_allocate(form->ops->size(form), sizeof *was, &was);
 
@@ -99,9 +99,7 @@ em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, con
         current->ops->write(current, form, was);
     if (!status && form->most_rank > 0) {
         status = ops->estimate(EM_MASS_DIAG, form->dim, was, accumulator, number);
-        status = status ? status : ops->add_directions(form, was, samples, number);
-        em_release(&was);
-        return status;
+        return status ? status : ops->add_directions(form, was, samples, number);
     }
     for (int64_t i = 0; !status && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
@@ -109,7 +107,6 @@ em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, con
         accumulator += em_estimator_part_size(ops, &part);
         at += em_mass_size(part.structure, part.count);
     }
-    em_release(&was);
     return status || !ops->keeps_determinant ? status : keep_determinant(form, current, number);
 }
 

@@ -152,7 +152,6 @@ em_status em_network_prepare_reports(em_network *self); /* Collective over the r
 void em_network_prepare_predictions(em_network *self);
 em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,
                                  double *out);
-void em_network_release_reports(em_network *self);
 em_status em_network_report(em_model *model, const em_draw *draw, const double *theta, double *out);
 void em_network_average(em_model *model, const em_draw *draw, const double *theta);
 void em_network_report_averages(em_model *model, int64_t chain, double *out);

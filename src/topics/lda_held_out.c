@@ -179,14 +179,12 @@ void em_held_out_define(bool given, double alpha, char doc[EM_HELD_OUT_DOC_SIZE]
 em_status em_held_out_pool(const em_held_out *h, int64_t n_chain, double *const *probability,
                            double *perplexity)
 {
-    int64_t *sum = NULL; /* [n_score] and how many chains, counted by their first shards */
+    EM_SCOPED int64_t *sum = NULL; /* [n_score] and how many chains, counted by first shards */
     double total = 0;
     em_status status = em_agree_first(em_allocate(h->n_score + 1, sizeof *sum, &sum), 0);
 
-    if (status) {
-        em_release(&sum);
+    if (status)
         return status;
-    }
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t i = 0; i < h->n_own; i++)
             sum[h->first_score + i] += (int64_t)(probability[c][i] / POOL_UNIT);
@@ -196,7 +194,6 @@ em_status em_held_out_pool(const em_held_out *h, int64_t n_chain, double *const 
         total +=
             h->score_count[i] * log(fmax((double)sum[i], 1) * POOL_UNIT / (double)sum[h->n_score]);
     *perplexity = exp(-total / (double)h->n_token);
-    em_release(&sum);
     return EM_OK;
 }
 

@@ -73,17 +73,14 @@ em_status em_mode_search_shared(em_mode_search *search, em_posterior *posterior,
                                 const em_search_plan *plan, int64_t n_searcher, em_start_law *law,
                                 void *context)
 {
-    em_mode_search *shared = NULL;
-    origin at = {.law = law, .context = context};
-    em_status status = em_grid_create_any(n_searcher, em_grid_n_shard(search->grid), &at.grid);
+    EM_SCOPED_BY(em_grid_destroy) em_grid *grid = NULL;
+    EM_SCOPED_BY(em_mode_search_destroy) em_mode_search *shared = NULL;
+    em_status status = em_grid_create_any(n_searcher, em_grid_n_shard(search->grid), &grid);
 
-    if (status)
-        return status;
-    status = search_from(&at, search->dim, posterior, plan, NULL, &shared);
-    status = status ? status : take_modes(search, shared);
-    em_mode_search_destroy(&shared);
-    em_grid_destroy(&at.grid);
-    return status;
+    if (!status)
+        status = search_from(&(origin){.law = law, .context = context, .grid = grid}, search->dim,
+                             posterior, plan, NULL, &shared);
+    return status ? status : take_modes(search, shared);
 }
 
 em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,

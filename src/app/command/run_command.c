@@ -331,7 +331,7 @@ static em_status check_outputs(const run_command *command, const em_config_scan 
  * its values. */
 static em_status run_all(run_command *command, const char *config)
 {
-    em_config_scan scan;
+    EM_SCOPED_BY(em_config_scan_release) em_config_scan scan = {.model = NULL};
     em_status status = em_agree(em_config_scan_read(command->config, config, command->n_override,
                                                     command->override, &scan));
 
@@ -352,16 +352,14 @@ static em_status run_all(run_command *command, const char *config)
         status = em_agree(em_world_rank() == 0 ? check_outputs(command, &scan) : EM_OK);
     if (!status)
         status = em_scan_all(&scan, run_of_scan, &(scan_request){command, config, &scan}, false);
-    status = status ? status : em_scan_compare(&scan, !command->quiet);
-    em_config_scan_release(&scan);
-    return status;
+    return status ? status : em_scan_compare(&scan, !command->quiet);
 }
 
 /* ---------------------------------------------------------------- the command */
 
 em_status em_run_command(int argc, const char **argv)
 {
-    run_command command = {0};
+    EM_SCOPED_BY(release_command) run_command command = {0};
     EM_SCOPED char *config = NULL;
     em_status status = em_agree(parse_command(argc, argv, &command));
 
@@ -370,7 +368,5 @@ em_status em_run_command(int argc, const char **argv)
     status = status ? status : em_read_config(command.config, &config);
     if (!status && command.remove_config && em_world_rank() == 0)
         unlink(command.config);
-    status = status ? status : run_all(&command, config);
-    release_command(&command);
-    return status;
+    return status ? status : run_all(&command, config);
 }

@@ -317,13 +317,11 @@ static em_status compare(const arguments *a)
 /* Rank 0. */
 static em_status answer(const arguments *a)
 {
-    em_loo_files files = {0};
+    EM_SCOPED_BY(close_files) em_loo_files files = {0};
 
-    if (a->n_path > 1 && !a->together && !a->common)
-        return compare(a);
-    const em_status status = leave_one_out(a, a->n_path, a->path, &files);
-    close_files(&files);
-    return status;
+    return a->n_path > 1 && !a->together && !a->common
+               ? compare(a)
+               : leave_one_out(a, a->n_path, a->path, &files);
 }
 
 em_status em_loo_command(int argc, const char **argv)

@@ -280,6 +280,7 @@ em_status em_read_column_names(const em_numbers *numbers, const char *path, bool
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool dense_names,
                        em_table *table, uint64_t *hash)
 {
+    EM_SCOPED_BY(close_slab)
     em_rows_source s = {.table = table, .chosen = chosen, .most = INT64_MAX};
     em_status status = em_agree_first(open_slab(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &s), 0);
 
@@ -294,9 +295,7 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool de
         table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);
     }
-    status = status ? status : em_agree_first(read_slabs(&s), s.row);
-    close_slab(&s);
-    return status;
+    return status ? status : em_agree_first(read_slabs(&s), s.row);
 }
 
 /* ---------------------------------------------------------------- some rows at a time */

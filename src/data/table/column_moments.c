@@ -112,7 +112,7 @@ static void find_mean_and_sd(const em_table *table, em_moments *m, exact_sums *s
 em_status em_moments_find(const em_table *table, bool both, em_moments *out)
 {
     const int64_t n = table->n_column;
-    exact_sums sums = {NULL, NULL, NULL};
+    EM_SCOPED_BY(sums_release) exact_sums sums = {NULL, NULL, NULL};
 
     *out = (em_moments){0};
     em_status status =
@@ -125,7 +125,6 @@ em_status em_moments_find(const em_table *table, bool both, em_moments *out)
         find_range(table, out);
     if (!status && both)
         find_mean_and_sd(table, out, &sums);
-    sums_release(&sums);
     return status;
 }
 
@@ -136,7 +135,7 @@ void em_moments_release(em_moments *m)
 
 em_status em_sum_exactly(int64_t n, const double *x, double *sum)
 {
-    exact_sums sums = {NULL, NULL, NULL};
+    EM_SCOPED_BY(sums_release) exact_sums sums = {NULL, NULL, NULL};
     double largest = 0;
     em_status status = em_agree_first(sums_create(1, &sums), 0);
 
@@ -151,7 +150,6 @@ em_status em_sum_exactly(int64_t n, const double *x, double *sum)
     }
     if (!isfinite(largest))
         *sum = NAN;
-    sums_release(&sums);
     return status;
 }
 

@@ -226,13 +226,11 @@ static em_status put_back(transfer *t, const char *identity, uint64_t end)
 
 em_status em_rollback_journal_apply(const char *journal, const char *identity, const char *file)
 {
-    transfer t = {journal, file, -1, -1, 0, 0};
+    EM_SCOPED_BY(close_both) transfer t = {journal, file, -1, -1, 0, 0};
     uint64_t end = 0;
     em_status status = em_checksum_trailer_check(&trailer, journal, &end);
 
     status = status ? status : em_file_open(journal, O_RDONLY | O_NOFOLLOW, &t.from);
     status = status ? status : em_file_open(file, O_RDWR | O_NOFOLLOW, &t.to);
-    status = status ? status : put_back(&t, identity, end);
-    close_both(&t);
-    return status;
+    return status ? status : put_back(&t, identity, end);
 }

@@ -332,8 +332,8 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
 {
     const gaussian_options *options = untyped;
     char *path = options->precision ? options->precision : options->covariance;
-    em_node_array *node_array = NULL;
-    em_table *table = NULL;
+    EM_SCOPED_BY(em_node_array_destroy) em_node_array *node_array = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
     em_status status;
 
     if (options->precision && options->covariance)
@@ -346,10 +346,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     status = em_node_array_create(0, &node_array);
     if (!status && path)
         status = read_matrix(path, em_node_array_writes(node_array), &table);
-    status = status ? status : fill((gaussian *)model, options, table, node_array, context);
-    em_table_destroy(&table);
-    em_node_array_destroy(&node_array);
-    return status;
+    return status ? status : fill((gaussian *)model, options, table, node_array, context);
 }
 
 /* With d = theta - mean and Q = d P, row by row: log p = -d . Q / 2, gradient -Q. */

@@ -247,7 +247,7 @@ static em_status fill_in(tables *all, column *of, const char *json, FILE *out)
 
 em_status em_stan_columns_fill_in(const char *json, char **out)
 {
-    tables all = {0};
+    EM_SCOPED_BY(release) tables all = {0};
     EM_SCOPED column *of = NULL;
     em_text_stream text;
     em_status status = em_text_begin(&text);
@@ -257,7 +257,5 @@ em_status em_stan_columns_fill_in(const char *json, char **out)
     status = em_agree_first(status, 0);
     status = status ? status : read_tables(&all);
     status = status ? status : fill_in(&all, of, json, text.out);
-    status = em_text_end(&text, status, out);
-    release(&all);
-    return status;
+    return em_text_end(&text, status, out);
 }

@@ -346,13 +346,12 @@ void em_engine_destroy(em_engine **out)
 
 em_status em_sample(const em_config *config, const em_engine_request *request, em_report *report)
 {
-    em_engine *engine;
+    EM_SCOPED_BY(em_engine_destroy) em_engine *engine = NULL;
     em_status status = em_engine_create(config, request, &engine);
 
     *report = (em_report){.convergence = {.r_hat = NAN, .ess = NAN}, .mode_search_log_mass = NAN};
     status = status ? status : em_engine_advance(engine, INT64_MAX);
     if (engine)
         *report = *em_engine_report(engine);
-    em_engine_destroy(&engine);
     return status;
 }

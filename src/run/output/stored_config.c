@@ -92,7 +92,7 @@ typedef struct thinning {
 static void read_thinning(em_reader *file, thinning *out)
 {
     const em_yaml_entry *entry = NULL;
-    em_yaml *yaml = NULL;
+    EM_SCOPED_BY(em_yaml_destroy) em_yaml *yaml = NULL;
     EM_SCOPED char *config = NULL;
     int64_t of_run;
 
@@ -105,7 +105,6 @@ static void read_thinning(em_reader *file, thinning *out)
     if (entry && entry->value.kind == EM_VALUE_SCALAR)
         snprintf(out->number, sizeof out->number, "%s", entry->value.text.value[0]);
     out->known = out->number[0] != '\0';
-    em_yaml_destroy(&yaml);
 }
 
 em_status em_thinned_unlike(em_reader *files, char **out)

@@ -99,13 +99,12 @@ static void release(existing_output *existing)
 
 em_status em_earlier_run_identify(const em_output_transaction *t, char **identity)
 {
-    existing_output existing;
+    EM_SCOPED_BY(release) existing_output existing = {.exists = false};
     em_status status = read_output(t, EM_FILE_OUTPUT, &existing);
 
     *identity = NULL;
     if (!status && existing.readable)
         status = em_format_text(identity, "%s%s", existing.config, existing.data_hash);
-    release(&existing);
     return status;
 }
 
@@ -223,7 +222,7 @@ static em_status check_resume(em_output_transaction *t, const existing_output *o
 
 em_status em_earlier_run_check(em_output_transaction *t)
 {
-    existing_output output = {.exists = false}, draws = {.exists = false};
+    EM_SCOPED_BY(release) existing_output output = {.exists = false}, draws = {.exists = false};
     em_status status = read_output(t, EM_FILE_OUTPUT, &output);
 
     if (t->mode == EM_RUN_NEW && (status == EM_EUSAGE || output.exists))
@@ -235,11 +234,7 @@ em_status em_earlier_run_check(em_output_transaction *t)
                          "%s, the draws of an interrupted run, exists: give --resume, --overwrite "
                          "or another --output",
                          t->path[EM_FILE_DRAWS]);
-    if (!status && t->mode == EM_RUN_RESUME)
-        status = check_resume(t, &output, &draws);
-    release(&output);
-    release(&draws);
-    return status;
+    return status || t->mode != EM_RUN_RESUME ? status : check_resume(t, &output, &draws);
 }
 
 /* ---------------------------------------------------------------- identity of a checkpoint */
@@ -428,7 +423,7 @@ em_status em_checkpoint_restore(const em_output_transaction *t, const em_transac
                                 em_restored *restored)
 {
     const bool leads = em_world_rank() == 0;
-    existing_output existing = {.exists = false};
+    EM_SCOPED_BY(release) existing_output existing = {.exists = false};
     em_status status = EM_OK;
 
     *restored = (em_restored){.found = false};
@@ -442,6 +437,5 @@ em_status em_checkpoint_restore(const em_output_transaction *t, const em_transac
     if (!status && restored->found && leads && existing.readable)
         status = check_hashes(t->path[restored->draws], existing.program_hash, existing.data_hash,
                               run->model);
-    release(&existing);
     return em_agree(status);
 }
