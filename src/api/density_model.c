@@ -264,10 +264,6 @@ void em_density_destroy(em_density **out)
     *out = NULL;
     if (!density)
         return;
-    for (int64_t i = 0; i < density->n_labels; i++) {
-        em_release(&density->labels[i].axis);
-        em_release_texts(density->labels[i].n, &density->labels[i].label);
-    }
     if (density->unconstrained_name)
         em_release_texts(density->dim, &density->unconstrained_name);
     em_release_all(&density->parameter.item, &density->output.item, &density->data.item,
@@ -421,19 +417,16 @@ em_status em_density_label_axis(em_density *density, const char *axis, int64_t n
                                 const char *const *label)
 {
     axis_labels new = {.n = n};
-    em_status status = em_copy_text(axis, &new.axis);
+    em_owner *memory = &density->memory;
+    em_status status = em_own(memory, em_copy_text(axis, &new.axis), &new.axis);
 
-    status = status ? status : em_allocate(n, sizeof *new.label, &new.label);
+    status = status ? status : em_own_all(memory, EM_ARRAY(new.label, n));
     for (int64_t i = 0; !status && i < n; i++)
-        status = em_copy_text(label[i], &new.label[i]);
+        status = em_own(memory, em_copy_text(label[i], &new.label[i]), &new.label[i]);
     if (!status)
         status = em_reserve(&density->labels, &density->labels_capacity, density->n_labels,
                             density->n_labels + 1);
-    if (!status) {
+    if (!status)
         density->labels[density->n_labels++] = new;
-        return EM_OK;
-    }
-    em_release_texts(new.label ? n : 0, &new.label);
-    em_release(&new.axis);
     return status;
 }

@@ -5,12 +5,14 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "posterior/posterior.h"
 
 typedef struct em_reference em_reference;
 
 /* A reference distribution. The struct of each kind has this as its first member. */
 struct em_reference {
+    em_owner memory; /* of its arrays */
     /* Computes the log density at theta [dim] and its gradient [stride]; `chain` is the chain's
      * number in the run. Local. Errors: those of the model, if r is its prior. */
     em_status (*evaluate)(em_reference *reference, int64_t chain, const double *theta,

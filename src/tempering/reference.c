@@ -211,9 +211,9 @@ static em_status create_form(const em_reference_form *form, normal_law **out)
     law->dim = form->dim;
     law->base.evaluate = form->most_rank > 0 ? evaluate_low_rank : evaluate_normal;
     law->base.draw = form->most_rank > 0 ? draw_low_rank : draw_normal;
-    return em_allocate_all(EM_ARRAY(law->mean, form->dim), EM_ARRAY(law->lower, size_of(form)),
-                           EM_ARRAY(law->z, em_stride(form->dim)),
-                           EM_ARRAY(law->x, em_stride(form->dim)));
+    return em_own_all(&law->base.memory, EM_ARRAY(law->mean, form->dim),
+                      EM_ARRAY(law->lower, size_of(form)), EM_ARRAY(law->z, em_stride(form->dim)),
+                      EM_ARRAY(law->x, em_stride(form->dim)));
 }
 
 static em_status create(em_structure structure, int64_t dim, normal_law **out)
@@ -384,8 +384,8 @@ em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part
     law->base.draw = draw_mixture;
     law->dim = dim;
     law->n = n;
-    status = em_allocate_all(EM_ARRAY(law->part, n), EM_ARRAY(law->log_weight, n),
-                             EM_ARRAY(law->term, n), EM_ARRAY(law->gradient, n * em_stride(dim)));
+    status = em_own_all(&law->base.memory, EM_ARRAY(law->part, n), EM_ARRAY(law->log_weight, n),
+                        EM_ARRAY(law->term, n), EM_ARRAY(law->gradient, n * em_stride(dim)));
     if (status) {
         em_reference_destroy(out);
         return status;
@@ -399,16 +399,9 @@ em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part
 
 void em_reference_destroy(em_reference **out)
 {
-    normal_law *law = (normal_law *)*out;
-
-    if (law && law->base.evaluate == evaluate_mixture) {
-        mixture_law *mixture = (mixture_law *)*out;
-        em_release_all(&mixture->part, &mixture->log_weight, &mixture->term, &mixture->gradient);
-    } else if (law) {
-        em_mass_destroy(&law->covariance);
-        em_release_all(&law->mean, &law->lower, &law->z, &law->x);
-    }
-    em_release(out);
+    if (*out && (*out)->evaluate != evaluate_mixture)
+        em_mass_destroy(&((normal_law *)*out)->covariance);
+    em_release_owner(out);
 }
 
 static double variance_of(const normal_law *law, int64_t i)

@@ -358,7 +358,7 @@ static em_status keep_layout(layout *l, em_token_block *block)
     const int64_t bytes = layout_bytes(block);
     char **room = t->scratch >= 0 ? &t->layout_room : &block->layout;
     em_status status = t->scratch >= 0 ? em_reserve(room, &l->layout_capacity, 0, bytes)
-                                       : em_allocate(bytes, 1, room);
+                                       : em_own(&t->memory, em_allocate(bytes, 1, room), room);
 
     if (status)
         return status;
@@ -543,8 +543,6 @@ void em_tokens_destroy(em_tokens **out)
 
     if (!tokens)
         return;
-    for (int64_t b = 0; b < tokens->n_block; b++)
-        em_release(&tokens->block[b].layout);
     if (tokens->scratch >= 0)
         close(tokens->scratch);
     em_release_all(&tokens->block, &tokens->number, &tokens->length, &tokens->first,

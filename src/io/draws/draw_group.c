@@ -23,6 +23,7 @@ typedef struct series {
 } series;
 
 struct em_draws {
+    em_owner memory; /* of all but the buffer */
     const em_grid *grid;
     em_dimension *draw; /* its extent is n_draw, belongs to the group */
     char *draw_path;
@@ -95,7 +96,9 @@ static em_status add_series(em_draws *draws, em_group *group, em_dimension *chai
     em_status status = em_group_axes(group, variable, axis + 2);
 
     if (!status)
-        status = em_agree(em_format_text(&added->path, "%s/%s", group->name, variable->name));
+        status = em_agree(em_own(&draws->memory,
+                                 em_format_text(&added->path, "%s/%s", group->name, variable->name),
+                                 &added->path));
     return status ? status : em_group_add(group, variable, &added->dataset, axis);
 }
 
@@ -191,9 +194,11 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
         draws = *out;
         draws->grid = grid;
         draws->n_draw = draws->n_kept = n_draw;
-        status = em_allocate(n_series, sizeof *draws->series, &draws->series);
+        status = em_own_all(&draws->memory, EM_ARRAY(draws->series, n_series));
     }
-    status = status ? status : em_format_text(&draws->draw_path, "%s/draw", group->name);
+    if (!status)
+        status = em_own(&draws->memory, em_format_text(&draws->draw_path, "%s/draw", group->name),
+                        &draws->draw_path);
     status = em_agree(status);
     if (status)
         return status;
@@ -340,12 +345,7 @@ void em_draws_close(em_draws *draws)
 
 void em_draws_destroy(em_draws **out)
 {
-    em_draws *draws = *out;
-
-    if (!draws)
-        return;
-    for (int64_t i = 0; i < draws->n_series; i++)
-        em_release(&draws->series[i].path);
-    em_release_all(&draws->series, &draws->draw_path, &draws->buffer);
-    em_release(out);
+    if (*out)
+        em_release(&(*out)->buffer);
+    em_release_owner(out);
 }

@@ -404,6 +404,8 @@ em_status em_read_array(const char *path, const char *group, const char *name, i
     *value = NULL;
     status = status ? status : em_format_text(&place, "%s/%s", group, name);
     status = status ? status : read_array(&file, place, &id, count, value);
+    if (status)
+        em_release(value);
     em_h5_close_all(&id, &file.file);
     return status;
 }

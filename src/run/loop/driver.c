@@ -335,7 +335,7 @@ void em_engine_destroy(em_engine **out)
         return;
     em_output_destroy(&engine->output);
     em_transaction_close(&engine->transaction);
-    em_recorder_destroy(&engine->recorder);
+    em_release_owner(&engine->recorder);
     em_engine_destroy_chains(engine);
     em_model_destroy(&engine->model);
     em_release(&engine->kernels);

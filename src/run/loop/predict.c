@@ -350,7 +350,7 @@ em_status em_predict(em_prediction *request)
         em_world_sum(1, &request->n_failed);
     }
     em_model_destroy(&p.model);
-    em_stored_destroy(&p.stored);
+    em_release_owner(&p.stored);
     em_config_destroy(&p.config);
     em_grid_destroy(&p.grid);
     em_reader_close(&p.reader);

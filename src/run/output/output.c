@@ -32,8 +32,9 @@ static em_status add_phase(em_output *output, const char *name, const em_draw_gr
                            int64_t n_draw, em_file_group *out)
 {
     out->width = group->width;
-    const em_status status = em_agree(em_allocate_doubles(
-        output->n_local_chain * output->run.plan->buffer * out->width, &out->buffer));
+    const int64_t n = output->n_local_chain * output->run.plan->buffer * out->width;
+    const em_status status =
+        em_agree(em_own(&output->memory, em_allocate_doubles(n, &out->buffer), &out->buffer));
     return status ? status
                   : em_writer_add_draws(output->writer, name, group->n_variable, group->variable,
                                         n_draw, output->run.plan->chunk, &out->group);
@@ -195,8 +196,9 @@ static em_status create_file(em_output *output)
 static em_status output_begin(void *state, const em_layout *layout)
 {
     em_output *output = state;
-    em_status status = em_agree(em_allocate_all(EM_ARRAY(output->sampling, layout->n_group),
-                                                EM_ARRAY(output->warmup, layout->n_group)));
+    em_status status =
+        em_agree(em_own_all(&output->memory, EM_ARRAY(output->sampling, layout->n_group),
+                            EM_ARRAY(output->warmup, layout->n_group)));
 
     output->layout = layout;
     output->n_local_chain = layout->n_local_chain;
@@ -219,19 +221,9 @@ em_status em_output_create(const em_output_run *run, em_output **out)
 
 void em_output_destroy(em_output **out)
 {
-    em_output *output = *out;
-
-    if (!output)
-        return;
-    for (int64_t i = 0; output->layout && i < output->layout->n_group; i++) {
-        if (output->sampling)
-            em_release(&output->sampling[i].buffer);
-        if (output->warmup)
-            em_release(&output->warmup[i].buffer);
-    }
-    em_release_all(&output->sampling, &output->warmup);
-    em_writer_close(&output->writer, false);
-    em_release(out);
+    if (*out)
+        em_writer_close(&(*out)->writer, false);
+    em_release_owner(out);
 }
 
 /* ---------------------------------------------------------------- draws */

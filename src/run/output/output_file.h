@@ -12,6 +12,7 @@ typedef struct em_file_group {
 } em_file_group;
 
 struct em_output {
+    em_owner memory; /* of the buffers */
     em_output_run run;
     em_signature signature;
     em_writer *writer;

@@ -45,6 +45,7 @@ typedef struct outlet {
 enum { MOST_OUTLETS = 2 };
 
 struct em_recorder {
+    em_owner memory; /* of its arrays and names */
     const em_config *config;
     em_model *model;
     const em_plan *plan;
@@ -147,7 +148,7 @@ static em_storage stat_storage(em_stat stat)
 static em_status select_variables(em_recorder *recorder)
 {
     em_model *model = recorder->model;
-    em_status status = em_allocate(model->n_variable, sizeof *recorder->stored, &recorder->stored);
+    em_status status = em_own_all(&recorder->memory, EM_ARRAY(recorder->stored, model->n_variable));
 
     for (int64_t k = 0; !status && k < model->n_variable; k++) {
         const em_variable *variable = &model->variable[k];
@@ -157,7 +158,9 @@ static em_status select_variables(em_recorder *recorder)
                 (stored_variable){variable, recorder->n_reported, size};
         recorder->n_reported += size;
     }
-    return status ? status : em_allocate(recorder->n_reported, sizeof(double), &recorder->reported);
+    return status
+               ? status
+               : em_own_all(&recorder->memory, EM_ARRAY(recorder->reported, recorder->n_reported));
 }
 
 static int64_t report_series(const em_recorder *recorder, int kind, em_variable *series)
@@ -183,8 +186,10 @@ static em_status add_column(em_recorder *recorder, const char *block, em_stat st
     stat_column *column = &recorder->column[recorder->n_stat++];
 
     *column = (stat_column){.stat = stat, .kernel = kernel};
-    return em_format_text(&column->name, "%s%s%s", block ? block : "", block ? "." : "",
-                          em_stat_name[stat]);
+    return em_own(&recorder->memory,
+                  em_format_text(&column->name, "%s%s%s", block ? block : "", block ? "." : "",
+                                 em_stat_name[stat]),
+                  &column->name);
 }
 
 /* Lays out the statistics. Those of one sampler have ArviZ's names. Those of several samplers begin
@@ -193,8 +198,8 @@ static em_status lay_columns(em_recorder *recorder)
 {
     const em_config *config = recorder->config;
     const bool several = config->kernel[0].block != NULL;
-    em_status status = em_allocate((config->n_kernel + 1) * EM_STAT_COUNT, sizeof *recorder->column,
-                                   &recorder->column);
+    em_status status = em_own_all(
+        &recorder->memory, EM_ARRAY(recorder->column, (config->n_kernel + 1) * EM_STAT_COUNT));
 
     if (!status && several)
         status = add_column(recorder, NULL, EM_STAT_LP, -1);
@@ -225,8 +230,8 @@ static em_status lay_out(em_recorder *recorder)
     em_layout *layout = &recorder->layout;
     int kinds[N_KIND];
     int64_t width = 0;
-    em_status status = em_allocate(recorder->n_stored + recorder->n_stat + 1,
-                                   sizeof *recorder->series, &recorder->series);
+    em_status status = em_own_all(
+        &recorder->memory, EM_ARRAY(recorder->series, recorder->n_stored + recorder->n_stat + 1));
 
     em_variable *series = recorder->series;
     for (int kind = 0; !status && kind < N_KIND; kind++) {
@@ -245,7 +250,7 @@ static em_status lay_out(em_recorder *recorder)
         kinds[layout->n_group++] = kind;
         series += n;
     }
-    status = status ? status : em_allocate(width, sizeof *recorder->values, &recorder->values);
+    status = status ? status : em_own_all(&recorder->memory, EM_ARRAY(recorder->values, width));
     for (int64_t i = 0, first = 0; !status && i < layout->n_group; i++) {
         recorder->given[i] = recorder->value[kinds[i]] = recorder->values + first;
         first += recorder->group[i].width;
@@ -275,20 +280,9 @@ em_status em_recorder_create(const em_config *config, const em_grid *grid, em_mo
     status = status ? status : lay_columns(recorder);
     status = status ? status : lay_out(recorder);
     if (status)
-        em_recorder_destroy(&recorder);
+        em_release_owner(&recorder);
     *out = recorder;
     return status;
-}
-
-void em_recorder_destroy(em_recorder **recorder)
-{
-    if (*recorder) {
-        em_release_all(&(*recorder)->reported, &(*recorder)->stored);
-        for (int64_t i = 0; i < (*recorder)->n_stat; i++)
-            em_release(&(*recorder)->column[i].name);
-        em_release_all(&(*recorder)->column, &(*recorder)->series, &(*recorder)->values);
-    }
-    em_release(recorder);
 }
 
 const em_layout *em_recorder_layout(const em_recorder *recorder)

@@ -14,10 +14,10 @@ typedef struct em_recorder em_recorder;
  * if the model does not have a selected variable, or none is of the posterior. */
 em_status em_recorder_width(const em_config *config, const em_model *model, em_width *width);
 
-/* `config`, `model` and `plan` outlive it. Local. Errors: EM_EMEMORY. */
+/* `config`, `model` and `plan` outlive it. Freed by em_release_owner. Local. Errors:
+ * EM_EMEMORY. */
 em_status em_recorder_create(const em_config *config, const em_grid *grid, em_model *model,
                              const em_plan *plan, em_recorder **out);
-void em_recorder_destroy(em_recorder **recorder); /* NULL-safe. Local. */
 
 /* The groups and variables of its draws. Local. */
 const em_layout *em_recorder_layout(const em_recorder *recorder);

@@ -129,18 +129,10 @@ em_status em_thinned_unlike(em_reader *files, char **out)
 
 /* ---------------------------------------------------------------- arrays and labels */
 
-/* Arrays that were read for the model, in a list by which they are freed at the end. */
-typedef struct loan {
-    struct loan *next;
-    int64_t count;
-    double *value;
-    char **label;
-} loan;
-
 struct em_stored {
+    em_owner memory; /* of what was read for the model */
     const char *path;
     em_fitted fitted;
-    loan *first;
 };
 
 static em_status has(const em_stored *stored, const char *group, const char *name, bool *there)
@@ -152,35 +144,18 @@ static em_status has(const em_stored *stored, const char *group, const char *nam
     return status;
 }
 
-static em_status lend(em_stored *stored, loan **out)
-{
-    em_status status = em_allocate(1, sizeof **out, out);
-
-    if (!status) {
-        (*out)->next = stored->first;
-        stored->first = *out;
-    }
-    return status;
-}
-
 static em_status numbers(void *context, const char *name, int64_t *count, const double **value)
 {
     em_stored *stored = context;
-    loan *one = NULL;
+    double *read = NULL;
     bool there;
     em_status status = has(stored, "constant_data", name, &there);
 
     *count = 0;
-    *value = NULL;
-    if (status || !there)
-        return status;
-    status = lend(stored, &one);
-    if (!status)
-        status = em_read_array(stored->path, "constant_data", name, &one->count, &one->value);
-    if (!status) {
-        *count = one->count;
-        *value = one->value;
-    }
+    if (!status && there)
+        status = em_own(&stored->memory,
+                        em_read_array(stored->path, "constant_data", name, count, &read), &read);
+    *value = read;
     return status;
 }
 
@@ -188,25 +163,21 @@ static em_status labels(void *context, const char *axis, int64_t *count, const c
 {
     static const char *const group[] = {"posterior", "constant_data"};
     em_stored *stored = context;
-    loan *one = NULL;
+    char **read = NULL;
     char place[256] = "";
     bool there = false;
     em_status status = EM_OK;
 
     *count = 0;
-    *label = NULL;
     for (int i = 0; !status && !there && i < 2; i++) {
         status = has(stored, group[i], axis, &there);
         snprintf(place, sizeof place, "%s/%s", group[i], axis);
     }
-    if (status || !there)
-        return status;
-    status = lend(stored, &one);
-    status = status ? status : em_read_labels(stored->path, place, &one->count, &one->label);
-    if (!status) {
-        *count = one->count;
-        *label = (const char *const *)one->label;
-    }
+    if (!status && there)
+        status = em_own(&stored->memory, em_read_labels(stored->path, place, count, &read), &read);
+    for (int64_t i = 0; !status && i < *count; i++)
+        status = em_own(&stored->memory, EM_OK, &read[i]);
+    *label = (const char *const *)read;
     return status;
 }
 
@@ -224,16 +195,4 @@ em_status em_stored_create(const char *path, em_stored **out)
 const em_fitted *em_stored_fitted(const em_stored *stored)
 {
     return &stored->fitted;
-}
-
-void em_stored_destroy(em_stored **out)
-{
-    em_stored *stored = *out;
-
-    for (loan *one = stored ? stored->first : NULL, *next; one; one = next) {
-        next = one->next;
-        em_release_texts(one->count, &one->label);
-        em_release_all(&one->value, &one);
-    }
-    em_release(out);
 }

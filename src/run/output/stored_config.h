@@ -25,7 +25,6 @@ em_status em_thinned_unlike(em_reader *files, char **out);
 /* The arrays of a file and the labels of its axes, for a model that predicts. */
 typedef struct em_stored em_stored;
 
-/* `path` is borrowed. Local. Errors: EM_EMEMORY. */
+/* `path` is borrowed. Freed by em_release_owner. Local. Errors: EM_EMEMORY. */
 em_status em_stored_create(const char *path, em_stored **out);
 const em_fitted *em_stored_fitted(const em_stored *stored); /* Local. */
-void em_stored_destroy(em_stored **stored);                 /* NULL-safe. Local. */

@@ -300,18 +300,13 @@ em_status em_baths_create(em_owner *owner, int64_t n_chain, em_baths *out)
     return em_own_all(owner, EM_ARRAY(out->bath, n_chain), EM_ARRAY(out->key, n_chain));
 }
 
-static void bath_clear(em_baths *baths)
+void em_baths_destroy(em_baths *baths)
 {
     for (int64_t c = 0; baths->bath && c < baths->n_chain; c++) {
         if (c + 1 == baths->n_chain || baths->bath[c] != baths->bath[c + 1])
             bath_destroy(&baths->bath[c]);
         baths->bath[c] = NULL;
     }
-}
-
-void em_baths_destroy(em_baths *baths)
-{
-    bath_clear(baths);
 }
 
 static em_bath_key bath_key_of(const em_baths *baths, const em_step_context *context, int64_t c)
@@ -345,7 +340,7 @@ em_status em_baths_update(em_baths *baths, const em_step_context *context, const
 
     if (bath_up_to_date(baths, context))
         return EM_OK;
-    bath_clear(baths);
+    em_baths_destroy(baths);
     for (int64_t c = 0; !status && c < baths->n_chain; c++) {
         baths->key[c] = bath_key_of(baths, context, c);
         if (c > 0 && bath_same_key(&baths->key[c], &baths->key[c - 1]))

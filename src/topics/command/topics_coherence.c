@@ -106,11 +106,11 @@ static void list_positions(co_occurrence *m)
     m->first[t->n_word] = n;
 }
 
-static em_status start_counting(const em_topics *t, co_occurrence *m)
+static em_status start_counting(const em_topics *t, em_owner *memory, co_occurrence *m)
 {
     const int64_t n = t->n_topic;
-    const em_status status = em_allocate_all(
-        EM_ARRAY(m->both, n * t->n_top * t->n_top), EM_ARRAY(m->first, t->n_word + 1),
+    const em_status status = em_own_all(
+        memory, EM_ARRAY(m->both, n * t->n_top * t->n_top), EM_ARRAY(m->first, t->n_word + 1),
         EM_ARRAY(m->place, n * t->n_top), EM_ARRAY(m->seen, n), EM_ARRAY(m->found, n));
 
     m->topics = t;
@@ -159,11 +159,12 @@ static em_status check_documents(const em_topics *t, const em_corpus *corpus,
 static em_status measure_coherence(const em_topic_options *options, int64_t n, em_topics *const *t)
 {
     counting c = {.n = n};
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     EM_SCOPED_BY(em_corpus_destroy) em_corpus *corpus = NULL;
-    em_status status = em_allocate(n, sizeof *c.run, &c.run);
+    em_status status = em_own_all(&memory, EM_ARRAY(c.run, n));
 
     for (int64_t i = 0; !status && i < n; i++)
-        status = start_counting(t[i], &c.run[i]);
+        status = start_counting(t[i], &memory, &c.run[i]);
     if (!status)
         status = em_corpus_open(&options->corpus, t[0]->n_word, count_document, &c, &corpus);
     for (int64_t i = 0; !status && i < n; i++)
@@ -171,10 +172,6 @@ static em_status measure_coherence(const em_topic_options *options, int64_t n, e
     status = status ? status : check_documents(t[0], corpus, options);
     for (int64_t i = 0; !status && i < n; i++)
         status = take_coherence(t[i], &c.run[i], corpus->n_document);
-    for (int64_t i = 0; c.run && i < n; i++)
-        em_release_all(&c.run[i].both, &c.run[i].first, &c.run[i].place, &c.run[i].seen,
-                       &c.run[i].found);
-    em_release(&c.run);
     return status;
 }
 
