@@ -17,8 +17,6 @@
  * and network.
  */
 #include "base/memory.h"
-#include "emass/model/counts.h"
-#include "emass/model/prior.h"
 #include "emass/random.h"
 #include "math/rng.h"
 #include "math/simd/tokens.h"
@@ -243,39 +241,24 @@ static void start(const em_topic_model *base, const em_draw *draw, double *theta
         theta[i] *= START_SPREAD;
 }
 
-/* Reports a draw. Weights are sorted by size, so that they have one order in all chains. */
-static double *report(em_topic_model *base, const double *theta, double *out)
-{
-    const int64_t n = base->topics.shape.n_topic;
-
-    set_weights(base, theta);
-    memcpy(out, base->weight, (size_t)n * sizeof *out);
-    em_topic_order(n, out);
-    return out + n;
-}
-
 static const em_topic_kind kind = {.add_prior = add_prior,
                                    .add_log_prior = add_log_prior,
                                    .set_weights = set_weights,
                                    .sample = sample,
                                    .finish = finish,
-                                   .start = start,
-                                   .report = report};
+                                   .start = start};
 
 /* ---------------------------------------------------------------- set up */
 
 static void set_model(dpfa *self)
 {
     const int64_t n = self->base.topics.n, n_topic = self->base.topics.shape.n_topic;
-    em_model *model = &self->base.model;
 
     self->block[PHI] = (em_parameters){"phi", 0, n, self->base.topics.form == EM_TOPICS_MEAN};
     self->block[R] = (em_parameters){"r", n, n_topic, false};
     self->block[NETWORK] =
         (em_parameters){"network", n + n_topic, self->network.n_parameter, false};
     const int64_t dim = n + n_topic + self->network.n_parameter;
-    self->base.variable[model->n_variable++] =
-        (em_variable){.name = "weight", .n_axes = 1, .shape = {n_topic}, .axis = {"rank"}};
     em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
@@ -328,10 +311,5 @@ const em_model_ops em_model_dpfa = {
     .source = "Gan et al. 2015; Li et al. 2016, G",
     .options_size = sizeof(dpfa_options),
     .fields = fields,
-    .sampler = "msgnht",
-    .create = em_model_build,
     .state = &(const em_construction){sizeof(dpfa), set_up},
-    .describe = em_topic_model_describe,
-    .counts = &(const em_model_counts){.all = true, .finish = em_topic_model_finish},
-    .prior = &em_topic_no_prior,
-    EM_TOPIC_MODEL};
+    EM_POISSON_MODEL};

@@ -18,9 +18,7 @@
  * (alpha, gamma, c), the last three as logarithms.
  */
 #include "base/memory.h"
-#include "emass/model/counts.h"
 #include "emass/model/metric.h"
-#include "emass/model/prior.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"
 #include "model/construct/construct.h"
@@ -219,8 +217,7 @@ static void start(const em_topic_model *base, const em_draw *draw, double *theta
                            theta + base->topics.n);
 }
 
-/* Reports a draw: the hyperparameters, and the weights sorted by size, so that they have one order
- * in all chains. */
+/* Reports the hyperparameters. */
 static double *report(em_topic_model *base, const double *theta, double *out)
 {
     const pfa *self = (const pfa *)base;
@@ -228,9 +225,7 @@ static double *report(em_topic_model *base, const double *theta, double *out)
 
     for (int i = 0; i < EM_GAMMA_HYPER; i++)
         *out++ = exp(hyper[i]);
-    em_gamma_process_weights(&self->process, theta + base->topics.n, out);
-    em_topic_order(self->process.n, out);
-    return out + self->process.n;
+    return out;
 }
 
 static const em_topic_kind kind = {.add_prior = add_prior,
@@ -260,8 +255,6 @@ static void set_model(pfa *self)
                                                              .shape = {EM_GAMMA_HYPER},
                                                              .axis = {"hyperparameter"},
                                                              .label = {hyper}};
-    self->base.variable[model->n_variable++] =
-        (em_variable){.name = "weight", .n_axes = 1, .shape = {n_topic}, .axis = {"rank"}};
     em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
@@ -289,11 +282,6 @@ const em_model_ops em_model_pfa = {
     .source = "Zhou & Carin 2015; Roychowdhury & Parthasarathy 2017, 4.3",
     .options_size = sizeof(pfa_options),
     .fields = fields,
-    .sampler = "msgnht",
-    .create = em_model_build,
     .state = &(const em_construction){sizeof(pfa), set_up},
-    .describe = em_topic_model_describe,
-    .counts = &(const em_model_counts){.all = true, .finish = em_topic_model_finish},
     .metric = &(const em_model_metric){.diagonal = diagonal},
-    .prior = &em_topic_no_prior,
-    EM_TOPIC_MODEL};
+    EM_POISSON_MODEL};

@@ -83,6 +83,9 @@ void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
     self->model.n_block = n_block;
     self->model.block = block;
     self->model.rows = (em_share){corpus->n_document, 1, corpus->first_document, corpus->n_local};
+    if (self->kind->set_weights)
+        self->variable[self->model.n_variable++] = (em_variable){
+            .name = "weight", .n_axes = 1, .shape = {self->topics.shape.n_topic}, .axis = {"rank"}};
     em_topic_record_declare(self->record, &self->model, self->variable, self->average);
 }
 
@@ -192,6 +195,8 @@ void em_topic_model_finish(em_model *model, const em_query *sums)
     }
 }
 
+const em_model_counts em_topic_model_all_counts = {.all = true, .finish = em_topic_model_finish};
+
 /* ---------------------------------------------------------------- chains */
 
 em_status em_topic_model_start(em_model *model, const em_draw *draw, double *theta)
@@ -251,6 +256,13 @@ em_status em_topic_model_report(em_model *model, const em_draw *draw, const doub
 
     if (self->kind->report)
         out = self->kind->report(self, theta, out);
+    if (self->kind->set_weights) { /* sorted by size, so that they have one order in all chains */
+        const int64_t n = self->topics.shape.n_topic;
+        self->kind->set_weights(self, theta);
+        memcpy(out, self->weight, (size_t)n * sizeof *out);
+        em_topic_order(n, out);
+        out += n;
+    }
     if (em_topic_record_stores_phi(self->record))
         em_topic_parameters_phi(&self->topics, theta, self->phi);
     em_topic_record_report(self->record, draw->chain, self->phi, out);

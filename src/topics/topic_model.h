@@ -40,7 +40,7 @@ typedef struct em_topic_kind {
     void (*finish)(em_topic_model *self, const double *theta, double *gradient);
     /* Sets the other parameters of a start. */
     void (*start)(const em_topic_model *self, const em_draw *draw, double *theta);
-    /* Writes the model's own variables, and returns the end of them. */
+    /* Writes the model's own variables, and returns the end of them; NULL: it has none. */
     double *(*report)(em_topic_model *self, const double *theta, double *out);
     bool has_hyper; /* the likelihood does not depend on the last block */
 } em_topic_kind;
@@ -70,7 +70,8 @@ em_status em_topic_model_open(em_topic_model *self, const em_topic_kind *kind,
                               const em_topic_options *options, const em_model_context *context);
 
 /* Sets the number of parameters, dim, and their blocks [n_block]. Adds the common variables after
- * the model's own in self->variable. Local. */
+ * the model's own in self->variable, and before them the weights of topics, if they are
+ * parameters. Local. */
 void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
                             const em_parameters *block);
 
@@ -79,8 +80,8 @@ void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
 em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
                                  const em_model_context *context, em_model **out);
 
-/* Members of em_model_ops. All but `describe` and `counts` are in EM_TOPIC_MODEL. Collective and
- * Local as there. */
+/* Members of em_model_ops. All but `describe` and `counts` are in EM_TOPIC_MODEL; models of Poisson
+ * factor analysis have all of EM_POISSON_MODEL. Collective and Local as there. */
 void em_topic_model_destroy(em_model *model);
 em_status em_topic_model_add_prior(em_model *model, const em_query *query);
 em_status em_topic_model_add_likelihood(em_model *model, const em_query *query);
@@ -91,8 +92,12 @@ em_status em_topic_model_report(em_model *model, const em_draw *draw, const doub
 void em_topic_model_describe(const em_model *model, FILE *out);
 extern const em_model_latent em_topic_model_latent;
 extern const em_model_averages em_topic_model_averages;
+extern const em_model_counts em_topic_model_all_counts; /* all likelihoods are from counts */
 #define EM_TOPIC_MODEL                                                                             \
     .destroy = em_topic_model_destroy, .add_prior = em_topic_model_add_prior,                      \
     .report = em_topic_model_report, .start = em_topic_model_start,                                \
     .add_likelihood = em_topic_model_add_likelihood, .latent = &em_topic_model_latent,             \
     .averages = &em_topic_model_averages
+#define EM_POISSON_MODEL                                                                           \
+    EM_TOPIC_MODEL, .sampler = "msgnht", .create = em_model_build, .prior = &em_topic_no_prior,    \
+                    .describe = em_topic_model_describe, .counts = &em_topic_model_all_counts
