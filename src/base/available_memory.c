@@ -1,6 +1,7 @@
 #include "base/available_memory.h"
 
 #include "base/fault.h"
+#include "base/file.h"
 
 #include <limits.h>
 #include <math.h>
@@ -22,15 +23,13 @@ static const hierarchy separate = {"/sys/fs/cgroup/memory", "memory.limit_in_byt
 /* The number after `key` in a file of lines "key number"; 0: none. */
 static double keyed_number(const char *path, const char *key)
 {
-    FILE *file = fopen(path, "r");
+    EM_SCOPED_FILE *file = fopen(path, "r");
     char line[256], name[64];
     double number, found = 0;
 
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "%63s %lf", name, &number) == 2 && strcmp(name, key) == 0)
             found = number;
-    if (file)
-        fclose(file);
     return found;
 }
 
@@ -42,11 +41,8 @@ static bool group_number(const char *group, const char *name, double *out)
 
     if (snprintf(path, sizeof path, "%s/%s", group, name) >= (int)sizeof path)
         return false;
-    FILE *file = fopen(path, "r");
-    const bool found = file && fscanf(file, "%lf", out) == 1;
-    if (file)
-        fclose(file);
-    return found;
+    EM_SCOPED_FILE *file = fopen(path, "r");
+    return file && fscanf(file, "%lf", out) == 1;
 }
 
 /* The memory that a group has left; cached pages of files count as free. */
@@ -100,13 +96,11 @@ double em_memory_available(void)
     const double kilobytes =
         keyed_number(machine, "MemAvailable:") + keyed_number(machine, "SwapFree:");
     double available = kilobytes > 0 ? 1024 * kilobytes : INFINITY;
-    FILE *groups = fopen("/proc/self/cgroup", "r");
+    EM_SCOPED_FILE *groups = fopen("/proc/self/cgroup", "r");
     char line[PATH_MAX];
 
     while (groups && fgets(line, sizeof line, groups))
         available = fmin(available, left_by_line(line));
-    if (groups)
-        fclose(groups);
     return em_fault_passage("memory-room") ? fmin(available, 0x1p28) : available;
 }
 
@@ -128,12 +122,10 @@ double em_peak_bytes(void)
 
 void em_peak_restart(void)
 {
-    FILE *file = fopen("/proc/self/clear_refs", "w");
+    EM_SCOPED_FILE *file = fopen("/proc/self/clear_refs", "w");
 
-    if (!file)
-        return;
-    fputs("5", file);
-    fclose(file);
+    if (file)
+        fputs("5", file);
 }
 
 em_memory_bound em_memory_bind(double bytes)

@@ -2,10 +2,12 @@
  * opening it never blocks (as a FIFO would) and has no side effect (as a device might). */
 #pragma once
 
+#include "base/memory.h"
 #include "emass/status.h"
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -20,6 +22,14 @@ em_status em_file_open(const char *path, int flags, int *descriptor);
 
 /* Closes a descriptor; -1 is none. Local. */
 void em_file_close(const int *descriptor);
+
+/* Begins the declaration of a local stream, which is closed where its scope ends; NULL is none. */
+#define EM_SCOPED_FILE EM_SCOPED_BY(em_stream_close) FILE
+static inline void em_stream_close(FILE *const *stream)
+{
+    if (*stream)
+        fclose(*stream);
+}
 
 /* Fails where em_file_open for reading would fail. Call it before a library opens the path by name.
  * Local. */

@@ -1,5 +1,6 @@
 #include "base/system/terminal.h"
 
+#include "base/file.h"
 #include "base/system/launcher.h"
 #include "base/text.h"
 
@@ -19,10 +20,8 @@ static int starter_of_proxy(int process)
     int starter = 0;
 
     snprintf(path, sizeof path, "/proc/%d/stat", process);
-    FILE *file = fopen(path, "re");
+    EM_SCOPED_FILE *file = fopen(path, "re");
     const bool known = file && fscanf(file, "%*d (%15[^)]) %*c %d", name, &starter) == 2;
-    if (file)
-        fclose(file);
     return known && strncmp(name, "hydra_", strlen("hydra_")) == 0 ? starter : 0;
 }
 

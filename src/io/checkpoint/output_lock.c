@@ -117,12 +117,10 @@ static lock_record describe_self(void)
     struct tm utc;
     /* The identity of the running kernel, new after each boot. Locks of the operating system are
      * visible to all processes of one kernel. */
-    FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
+    EM_SCOPED_FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
 
     if (boot && fgets(own.boot, sizeof own.boot, boot))
         own.boot[strcspn(own.boot, "\n")] = '\0';
-    if (boot)
-        fclose(boot);
     if (gethostname(own.host, sizeof own.host - 1) != 0 || !own.host[0])
         snprintf(own.host, sizeof own.host, "unknown");
     strftime(own.since, sizeof own.since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));

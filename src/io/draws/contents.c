@@ -191,7 +191,7 @@ static em_status take_groups(contents_walk *w)
 
 em_status em_contents_read(const char *path, em_contents **out)
 {
-    em_foreign file;
+    EM_SCOPED_BY(em_foreign_close) em_foreign file = {.file = H5I_INVALID_HID};
     contents_walk w = {.file = &file};
     em_status status = em_allocate(1, sizeof **out, out);
 
@@ -201,7 +201,6 @@ em_status em_contents_read(const char *path, em_contents **out)
     status = em_foreign_open(path, &file);
     status = status ? status : take_attributes(&w);
     status = status ? status : take_groups(&w);
-    em_h5_close(&file.file);
     if (status)
         em_release_owner(out);
     return status;

@@ -148,14 +148,12 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
 
 em_status em_enclosed_take(const char *from, const char *group, const char *to)
 {
-    em_foreign file;
-    hid_t dataset = H5I_INVALID_HID;
+    EM_SCOPED_BY(em_foreign_close) em_foreign file;
+    EM_SCOPED_ID hid_t dataset = H5I_INVALID_HID;
     char path[256];
     em_status status = em_foreign_open(from, &file);
 
     snprintf(path, sizeof path, "%s/%s", group, dataset_name);
     status = status ? status : em_foreign_object(&file, path, &dataset);
-    status = status ? status : take(&file, dataset, group, to);
-    em_h5_close_all(&dataset, &file.file);
-    return status;
+    return status ? status : take(&file, dataset, group, to);
 }

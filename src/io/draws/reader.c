@@ -396,9 +396,9 @@ static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64
 em_status em_read_array(const char *path, const char *group, const char *name, int64_t *count,
                         double **value)
 {
-    hid_t id = H5I_INVALID_HID;
+    EM_SCOPED_BY(em_foreign_close) em_foreign file;
+    EM_SCOPED_ID hid_t id = H5I_INVALID_HID;
     EM_SCOPED char *place = NULL;
-    em_foreign file;
     em_status status = em_foreign_open(path, &file);
 
     *value = NULL;
@@ -406,7 +406,6 @@ em_status em_read_array(const char *path, const char *group, const char *name, i
     status = status ? status : read_array(&file, place, &id, count, value);
     if (status)
         em_release(value);
-    em_h5_close_all(&id, &file.file);
     return status;
 }
 
@@ -433,14 +432,13 @@ static em_status read_labels(em_foreign *file, const char *name, hid_t *id, int6
 
 em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label)
 {
-    hid_t id = H5I_INVALID_HID;
-    em_foreign file;
+    EM_SCOPED_BY(em_foreign_close) em_foreign file;
+    EM_SCOPED_ID hid_t id = H5I_INVALID_HID;
     em_status status = em_foreign_open(path, &file);
 
     *label = NULL;
     status = status ? status : read_labels(&file, name, &id, count, label);
     if (status)
         em_release_texts(*label ? *count : 0, label);
-    em_h5_close_all(&id, &file.file);
     return status;
 }

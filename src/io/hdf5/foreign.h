@@ -17,10 +17,11 @@ typedef struct em_foreign {
     double elements, numbers, stored, text; /* so far: see em_foreign_claim */
 } em_foreign;
 
-/* Opens a regular file for reading. Closed by em_h5_close(&file->file). Errors: EM_EDATA when there
- * is none, or it is a folder, a FIFO, a device, no HDF5 file, or damaged; EM_EIO when the system
+/* Opens a regular file for reading. Closed by em_foreign_close. Errors: EM_EDATA when there is
+ * none, or it is a folder, a FIFO, a device, no HDF5 file, or damaged; EM_EIO when the system
  * cannot read it. */
 em_status em_foreign_open(const char *path, em_foreign *file);
+void em_foreign_close(em_foreign *file);
 
 /* Opens a group or dataset by its path; *object is invalid if there is none. Closed by em_h5_close.
  * Errors: EM_EDATA if a link on the path leaves the file, or if the dataset is of a kind that is

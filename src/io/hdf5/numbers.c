@@ -395,15 +395,12 @@ struct em_numbers_writer {
 
 bool em_numbers_is_ours(const char *path)
 {
-    em_foreign file;
+    EM_SCOPED_BY(em_foreign_close) em_foreign file;
     char text[16];
 
-    if (em_foreign_open(path, &file))
-        return false;
-    const bool is = em_attribute_read_text(file.file, "creation_library", sizeof text, text) &&
-                    strcmp(text, "emass") == 0;
-    em_h5_close(&file.file);
-    return is;
+    return em_foreign_open(path, &file) == EM_OK &&
+           em_attribute_read_text(file.file, "creation_library", sizeof text, text) &&
+           strcmp(text, "emass") == 0;
 }
 
 /* Creates a dataset. It is contiguous, which is fastest to read, and stores no time, so that equal

@@ -1,5 +1,6 @@
 #include "model/external/evaluation_log.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text/json.h"
 #include "model/external/answer.h"
@@ -52,7 +53,7 @@ static em_status take_line(em_evaluation_log *log, char *text)
 /* Reads the file. *ends_line: its last line is complete. It may not be if the writer was killed. */
 static em_status read_all(em_evaluation_log *log, bool *ends_line)
 {
-    FILE *in = fopen(log->path, "r");
+    EM_SCOPED_FILE *in = fopen(log->path, "r");
     EM_SCOPED char *line = NULL;
     size_t size = 0;
     ssize_t length;
@@ -72,7 +73,6 @@ static em_status read_all(em_evaluation_log *log, bool *ends_line)
                          "model.evaluation_log: found %s, none of whose %lld lines is an "
                          "evaluation of this model: expected its own log, or another name",
                          log->path, (long long)n_line);
-    fclose(in);
     return status;
 }
 

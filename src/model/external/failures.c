@@ -1,5 +1,6 @@
 #include "model/external/failures.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text/json.h"
 
@@ -30,7 +31,7 @@ em_status em_failures_create(const em_model_context *context, em_failures **out)
 static void print(char *out, int64_t chain, int64_t n, const double *x, const char *why)
 {
     char reason[161];
-    FILE *to = fmemopen(out, EM_FAILURE_BYTES - 1, "w");
+    EM_SCOPED_FILE *to = fmemopen(out, EM_FAILURE_BYTES - 1, "w");
 
     if (!to)
         return;
@@ -46,7 +47,6 @@ static void print(char *out, int64_t chain, int64_t n, const double *x, const ch
     fprintf(to, "%s], \"why\": ", n > MOST_NUMBERS ? ", \"...\"" : "");
     em_json_write_string(reason, to);
     fputc('}', to);
-    fclose(to);
 }
 
 /* The index on this rank of a chain. Copies of tempered chains have other numbers than chains. */
