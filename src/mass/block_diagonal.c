@@ -136,17 +136,16 @@ static em_status matrix(const em_mass *base, em_map map, double *out)
 {
     const block_mass *mass = (const block_mass *)base;
     const int64_t n = base->dim;
-    double *own = NULL;
     em_status status = EM_OK;
 
     memset(out, 0, (size_t)(n * n) * sizeof *out);
     for (int64_t i = 0; !status && i < mass->n_part; i++) {
         const em_part *part = &mass->part[i];
+        EM_SCOPED double *own = NULL;
         status = em_allocate_doubles(part->count * part->count, &own);
         status = status ? status : em_mass_matrix(mass->own[i], map, EM_MASS_DENSE, own);
         if (!status)
             copy_rows(part->count, part->count, own, part->count, out + part->first * (n + 1), n);
-        em_release(&own);
     }
     return status;
 }

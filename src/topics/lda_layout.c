@@ -493,6 +493,7 @@ static void release_layout(layout *l)
 
 static em_status lay_out(em_tokens *t, em_corpus *corpus)
 {
+    EM_SCOPED_BY(release_layout)
     layout l = {.tokens = t, .first_document = corpus->first_document};
     int64_t token = 0;
     em_status status = em_allocate(t->n_word + 2, sizeof *l.start, &l.start);
@@ -507,9 +508,7 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
         t->block[b].first_token = token;
         token += t->block[b].n_token;
     }
-    status = status ? status : allocate_layout(t, &l);
-    release_layout(&l);
-    return status;
+    return status ? status : allocate_layout(t, &l);
 }
 
 em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const char *scratch,

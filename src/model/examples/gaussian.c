@@ -254,9 +254,9 @@ static void destroy(em_model *model)
 {
     gaussian *self = (gaussian *)model;
 
-    em_release(&self->mean);
     em_node_array_release(&self->precision);
-    em_release_all(&self->deviation, &self->product, &self->stored, &self->block, &self->names);
+    em_release_all(&self->mean, &self->deviation, &self->product, &self->stored, &self->block,
+                   &self->names);
     em_artificial_noise_destroy(&self->noise);
     em_release(&self);
 }

@@ -45,6 +45,7 @@ typedef struct predicting {
     em_signature signature;
     em_atomic_file *file; /* the output */
     int group;
+    em_owner memory; /* of its arrays */
     int64_t n_wanted, n_series;
     wanted *wanted;      /* [n_wanted] */
     em_variable *series; /* [n_series] what is written */
@@ -168,8 +169,8 @@ static em_status find_wanted(const predicting *p, const em_variable *variable, w
 static em_status sort_variables(predicting *p)
 {
     const em_model *model = p->model;
-    em_status status = em_allocate_all(EM_ARRAY(p->wanted, model->n_variable),
-                                       EM_ARRAY(p->series, model->n_variable));
+    em_status status = em_own_all(&p->memory, EM_ARRAY(p->wanted, model->n_variable),
+                                  EM_ARRAY(p->series, model->n_variable));
 
     for (int64_t k = 0; !status && k < model->n_variable; k++) {
         const em_variable *variable = &model->variable[k];
@@ -194,11 +195,12 @@ static em_status allocate_batch(predicting *p)
     const int64_t numbers = n_chain * (p->width + p->posterior_width);
 
     p->n_step = em_least(em_most(MOST_WAITING / numbers, 1), em_reader_n_draw(p->reader));
-    em_status status = em_allocate(p->posterior_width, sizeof(double), &p->posterior);
+    const int64_t n_row = n_local * p->n_step;
+    em_status status = em_own_all(&p->memory, EM_ARRAY(p->posterior, p->posterior_width),
+                                  EM_ARRAY(p->value, n_row * p->width));
     for (int64_t k = 0; !status && k < p->n_wanted; k++)
-        status = em_allocate(n_local * p->n_step * p->wanted[k].size, sizeof(double),
-                             &p->wanted[k].value);
-    return status ? status : em_allocate(n_local * p->n_step * p->width, sizeof(double), &p->value);
+        status = em_own_all(&p->memory, EM_ARRAY(p->wanted[k].value, n_row * p->wanted[k].size));
+    return status;
 }
 
 /* ---------------------------------------------------------------- the file */
@@ -354,8 +356,6 @@ em_status em_predict(em_prediction *request)
     em_config_destroy(&p.config);
     em_grid_destroy(&p.grid);
     em_reader_close(&p.reader);
-    for (int64_t k = 0; k < p.n_wanted; k++)
-        em_release(&p.wanted[k].value);
-    em_release_all(&p.wanted, &p.series, &p.posterior, &p.value);
+    em_release_owned(&p.memory);
     return status;
 }
