@@ -264,8 +264,7 @@ void em_density_destroy(em_density **out)
     *out = NULL;
     if (!density)
         return;
-    if (density->unconstrained_name)
-        em_release_texts(density->dim, &density->unconstrained_name);
+    em_release_texts(density->dim, &density->unconstrained_name);
     em_release_all(&density->parameter.item, &density->output.item, &density->data.item,
                    &density->datum, &density->labels);
     em_release_owner(&density);
