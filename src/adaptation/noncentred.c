@@ -82,7 +82,8 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
     if (!status)
         status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior);
     if (!status && em_world_rank() == 0) {
-        status = em_noncentring_search(adapt->dim, &samples, own->prior, own->found, &n_child);
+        status =
+            em_noncentring_search(adapt->dim, &samples, own->prior, true, own->found, &n_child);
         status = status ? status : em_tail_fit(adapt->dim, &samples, was.tailed > 0, own->found);
     }
     em_release(&samples.row);

@@ -6,6 +6,7 @@
 #include "math/log_product.h"
 #include "math/tail_map.h"
 #include "posterior/inside.h"
+#include "posterior/joint_block.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +28,7 @@ em_status em_noncentring_create(int64_t dim, em_noncentring *out)
 
 void em_noncentring_release(em_noncentring *map)
 {
+    em_release_owner(&map->joint);
     em_release_all(&map->row, &map->child, &map->at);
 }
 
@@ -58,6 +60,11 @@ static bool is_curved(const em_noncentring_row *row)
     return row->form == EM_SCALE_CONSTANT;
 }
 
+static bool is_joint(const em_noncentring_row *row)
+{
+    return row->form == EM_SCALE_JOINT;
+}
+
 /* Whether a degree and the width of its h do not let a scale overflow. */
 static bool is_bounded(const em_noncentring_row *row, double degree, double width)
 {
@@ -79,6 +86,7 @@ em_noncentring_counts em_noncentring_count(const em_noncentring *map)
     em_noncentring_counts n = {.scaled = map->n_child};
 
     for (int64_t c = 0; c < map->n_child; c++) {
+        n.joint += is_joint(&map->row[map->child[c]]);
         n.curved += is_curved(&map->row[map->child[c]]);
         n.tailed += has_tail(&map->row[map->child[c]]);
     }
@@ -86,28 +94,33 @@ em_noncentring_counts em_noncentring_count(const em_noncentring *map)
     return n;
 }
 
-/* The level above those of what row i uses. */
+/* The level above those of what row i uses. The rows of a block have one level. */
 static double level_above(const em_noncentring_row *row, int64_t i)
 {
     double level = row[(int64_t)row[i].scale].level;
 
     if (row[i].second_degree != 0)
         level = fmax(level, row[(int64_t)row[i].second_scale].level);
-    for (int j = 0; j < EM_MOST_LOCATIONS && row[i].location[j] >= 0; j++)
-        level = fmax(level, row[(int64_t)row[i].location[j]].level);
+    for (int j = 0; j < EM_MOST_LOCATIONS && row[i].location[j] >= 0; j++) {
+        const em_noncentring_row *at = &row[(int64_t)row[i].location[j]];
+        level = fmax(level, is_joint(&row[i]) && is_joint(at) ? 0 : at->level);
+    }
     return level + 1;
 }
 
 void em_noncentring_set_levels(int64_t dim, em_noncentring_row *row)
 {
     bool has_changed = true;
+    double of_block = 0;
 
     for (int64_t i = 0; i < dim; i++)
         row[i].level = row[i].level > 0;
     for (int64_t pass = 0; has_changed && pass <= dim; pass++) {
         has_changed = false;
         for (int64_t i = 0; i < dim; i++) {
-            const double level = row[i].level > 0 ? level_above(row, i) : 0;
+            double level = row[i].level > 0 ? level_above(row, i) : 0;
+            if (is_joint(&row[i]))
+                level = of_block = fmax(level, of_block);
             has_changed |= level != row[i].level;
             row[i].level = level;
         }
@@ -126,13 +139,25 @@ void em_noncentring_tell(const em_noncentring *map, size_t bytes, char *out)
     const em_noncentring_counts n = em_noncentring_count(map);
 
     tell(n.scaled, "non-centred", bytes, out);
+    if (n.joint > 0)
+        em_append(bytes, out, ", %lld of them jointly", (long long)n.joint);
     tell(n.curved, "with a curved location", bytes, out);
     tell(n.tailed, "with a long tail", bytes, out);
 }
 
 static bool is_form(double form)
 {
-    return form >= EM_SCALE_EXP && form <= EM_SCALE_CONSTANT && form == floor(form);
+    return form >= EM_SCALE_EXP && form <= EM_SCALE_JOINT && form == floor(form);
+}
+
+/* Whether x may be the number of a parameter about which that of row i is distributed. Rows of a
+ * block may be distributed about each other. */
+static bool is_below(const em_noncentring *map, const em_noncentring_row *row, int64_t i, double x)
+{
+    const double level = row[i].level;
+
+    return is_lower(map, row, x, level) ||
+           (is_joint(&row[i]) && is_lower(map, row, x, level + 1) && is_joint(&row[(int64_t)x]));
 }
 
 static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, int64_t i)
@@ -145,7 +170,7 @@ static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, i
         return r->level == 1 && r->scale == (double)i && isfinite(r->degree) &&
                isfinite(r->shift) && isfinite(r->width) && r->width > 0;
     for (int j = 0; j < EM_MOST_LOCATIONS && r->location[j] >= 0; j++)
-        if (!is_lower(map, row, r->location[j], r->level) || !isfinite(r->coefficient[j]))
+        if (!is_below(map, row, i, r->location[j]) || !isfinite(r->coefficient[j]))
             return false;
     return r->level > 0 && r->level <= (double)map->dim && r->level == floor(r->level) &&
            is_lower(map, row, r->scale, r->level) && isfinite(r->degree) && isfinite(r->origin) &&
@@ -166,14 +191,15 @@ em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
     map->n_child = 0;
     for (double level = next; level < INFINITY; level = next) {
         next = INFINITY;
-        for (int64_t i = 0; i < map->dim; i++) {
-            if (row[i].level == level)
-                map->child[map->n_child++] = i;
-            else if (row[i].level > level)
-                next = fmin(next, row[i].level);
-        }
+        for (int joint = 0; joint < 2; joint++) /* those of the block come last in their level */
+            for (int64_t i = 0; i < map->dim; i++) {
+                if (row[i].level == level && is_joint(&row[i]) == joint)
+                    map->child[map->n_child++] = i;
+                else if (row[i].level > level)
+                    next = fmin(next, row[i].level);
+            }
     }
-    return EM_OK;
+    return em_joint_block_set(map);
 }
 
 /* e^u and its derivative by x_k. All members of a hierarchy have the same, so those of the row
@@ -232,13 +258,14 @@ static double square(double degree, double t, double *slope)
     return degree * t * t;
 }
 
-static em_conditional conditional_of(const em_noncentring_row *row, const double *x,
-                                     prior_scale *before)
+static em_conditional conditional_of(const em_noncentring *map, const em_noncentring_row *row,
+                                     const double *x, prior_scale *before)
 {
     em_conditional out = {.location = row->shift, .scale = 1, .prior = 1};
 
     for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
-        out.location += row->coefficient[j] * x[(int64_t)row->location[j]];
+        if (!is_joint(row) || !em_is_in_joint_block(map, (int64_t)row->location[j]))
+            out.location += row->coefficient[j] * x[(int64_t)row->location[j]];
     if (is_curved(row)) {
         out.location += square(row->degree, x[(int64_t)row->scale] - row->origin, &out.location_by);
         if (row->second_degree != 0)
@@ -250,10 +277,18 @@ static em_conditional conditional_of(const em_noncentring_row *row, const double
     find_prior_scale(row, x, before);
     out.scale = before->scale;
     out.log_scale_by = before->slope;
+    double second = 0;
     if (row->second_degree != 0)
-        out.scale *= exp(bounded(row->second_degree, row->second_width,
-                                 x[(int64_t)row->second_scale] - row->second_origin,
-                                 &out.log_scale_by_second));
+        second =
+            bounded(row->second_degree, row->second_width,
+                    x[(int64_t)row->second_scale] - row->second_origin, &out.log_scale_by_second);
+    if (is_joint(row)) {
+        out.scale = row->degree == 0 ? row->width : out.scale;
+        out.prior = row->information * exp(-2 * second);
+        return out;
+    }
+    if (row->second_degree != 0)
+        out.scale *= exp(second);
     if (row->information == 0)
         return out;
     const double ratio = row->information * out.scale * out.scale, w = ratio / (1 + ratio),
@@ -290,45 +325,70 @@ void em_noncentring_tail_variances(const em_noncentring *map, double *variance)
     }
 }
 
+/* Maps the block of rows that are mapped together; returns the log of its Jacobian determinant. */
+static double map_block(const em_noncentring *map, bool to_model, double *x, em_conditional *at)
+{
+    const em_joint_block *block = map->joint;
+    em_conditional *here = at ? at + block->at : block->room;
+    prior_scale before = {NULL, 0, 0};
+
+    for (int64_t a = 0; a < block->n; a++)
+        here[a] = conditional_of(map, &map->row[map->child[block->at + a]], x, &before);
+    return to_model ? -em_joint_block_to_model(map, here, x)
+                    : -em_joint_block_from_model(map, here, x);
+}
+
 double em_noncentring_to_model(const em_noncentring *map, double *z, em_conditional *at)
 {
     em_log_product jacobian = {.product = 1};
     prior_scale before = {NULL, 0, 0};
+    double of_block = 0;
 
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
         em_conditional unused, *here = at ? &at[n] : &unused;
+        if (is_joint(row)) {
+            of_block = map_block(map, true, z, at);
+            n += map->joint->n - 1;
+            continue;
+        }
         if (has_tail(row)) {
             z[i] = put_tail(row, z[i], here);
         } else {
-            *here = conditional_of(row, z, &before);
+            *here = conditional_of(map, row, z, &before);
             z[i] = here->location + here->scale * z[i];
         }
         em_log_product_multiply(&jacobian, here->scale);
     }
-    return em_log_product_value(&jacobian);
+    return em_log_product_value(&jacobian) + of_block;
 }
 
 double em_noncentring_from_model(const em_noncentring *map, double *x, em_conditional *at)
 {
     em_log_product jacobian = {.product = 1};
     prior_scale before = {NULL, 0, 0};
+    double of_block = 0;
 
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
         em_conditional unused, *here = at ? &at[n] : &unused;
+        if (is_joint(row)) {
+            of_block = map_block(map, false, x, at);
+            n -= map->joint->n - 1;
+            continue;
+        }
         if (has_tail(row)) {
             x[i] = em_tail_map_inverse(row->degree, (x[i] - row->shift) / row->width);
             put_tail(row, x[i], here);
         } else {
-            *here = conditional_of(row, x, &before);
+            *here = conditional_of(map, row, x, &before);
             x[i] = (x[i] - here->location) / here->scale;
         }
         em_log_product_multiply(&jacobian, here->scale);
     }
-    return em_log_product_value(&jacobian);
+    return em_log_product_value(&jacobian) + of_block;
 }
 
 /* Adds `sign` times the contribution of the derivative by x_i, `g`, to the derivatives by x_k, x_l
@@ -352,6 +412,11 @@ void em_noncentring_pull(const em_noncentring *map, const double *z, const em_co
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
         const double by_tail = has_tail(row) ? at[n].log_scale_by : 0;
+        if (is_joint(row)) {
+            em_joint_block_pull(map, z, at + map->joint->at, gradient);
+            n -= map->joint->n - 1;
+            continue;
+        }
         if (!has_tail(row))
             spread(row, &at[n], 1, at[n].scale * z[i], gradient[i], gradient);
         gradient[i] = gradient[i] * at[n].scale + by_tail;
@@ -366,6 +431,11 @@ void em_noncentring_push(const em_noncentring *map, const double *z, const em_co
         const int64_t i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
         const double by_tail = has_tail(row) ? at[n].log_scale_by : 0;
+        if (is_joint(row)) {
+            em_joint_block_push(map, z, at + map->joint->at, gradient);
+            n += map->joint->n - 1;
+            continue;
+        }
         gradient[i] = (gradient[i] - by_tail) / at[n].scale;
         if (!has_tail(row))
             spread(row, &at[n], -1, at[n].scale * z[i], gradient[i], gradient);

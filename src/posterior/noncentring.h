@@ -35,6 +35,9 @@
  *
  *     x_i = m_i + sum_j b_ij x_j + a_i (x_k - s_i)^2 + a'_i (x_l - s'_i)^2 + z_i
  *
+ * Rows of which some are distributed about others, as in a random walk, may be mapped together, by
+ * the conditional law of all of them (EM_SCALE_JOINT, joint_block.h).
+ *
  * h(t) equals t up to 12 widths from 0, and its size is at most 16 widths. So the scale of x_i does
  * not overflow where no draws have been. x_k, x_l and x_j are parameters of lower levels, so the
  * map is triangular: it has an inverse, and the log of its Jacobian determinant is the sum of log
@@ -54,7 +57,8 @@ typedef enum em_scale_form {
     EM_SCALE_LOGISTIC,       /* 1 / (1 + e^-x_k): the scale has an upper bound, x_k is its logit */
     EM_SCALE_SOFTPLUS,       /* log(1 + e^x_k) */
     EM_SCALE_OF_TAIL,        /* not a log scale: x_i has one long tail, and k is i */
-    EM_SCALE_CONSTANT        /* not a log scale: the location depends on its square */
+    EM_SCALE_CONSTANT,       /* not a log scale: the location depends on its square */
+    EM_SCALE_JOINT           /* e^x_k; the row belongs to the block that is mapped together */
 } em_scale_form;
 
 /* The log F(x) of the scale of degree 1, and its derivative unless `slope` is NULL. Local. */
@@ -92,23 +96,27 @@ typedef struct em_conditional {
     double location_by_second, log_scale_by_second; /* by x_l */
 } em_conditional;
 
+typedef struct em_joint_block em_joint_block;
+
 typedef struct em_noncentring {
     int64_t dim, n_child;    /* numbers of parameters, and of those with level > 0 */
     em_noncentring_row *row; /* [dim] */
     int64_t *child;          /* [dim] of which n_child are set: those parameters, by level */
     em_conditional *at;      /* [dim] room for one position, for callers */
+    em_joint_block *joint;   /* NULL: there is none */
 } em_noncentring;
 
 /* Of the parameters with level > 0, the numbers of those whose scale depends on another one, of
- * those whose location is curved, and of those with a long tail. Local. */
+ * those among them that are mapped together, of those whose location is curved, and of those with a
+ * long tail. Local. */
 typedef struct em_noncentring_counts {
-    int64_t scaled, curved, tailed;
+    int64_t scaled, joint, curved, tailed;
 } em_noncentring_counts;
 
 em_noncentring_counts em_noncentring_count(const em_noncentring *map);
 
-/* Appends "; 12 parameters non-centred; 6 parameters with a long tail", or what there is of it.
- * Local. */
+/* Appends "; 12 parameters non-centred, 10 of them jointly; 6 parameters with a long tail", or what
+ * there is of it. Local. */
 void em_noncentring_tell(const em_noncentring *map, size_t bytes, char *out);
 
 /* Turns variances [dim] of z into those of x, where a parameter has a long tail: approximately, by

@@ -193,7 +193,8 @@ static em_status choose(em_tempering *t, const em_samples *draws, const em_norma
     bool fine = false, separates = false;
     em_status status = em_noncentring_create(t->dim, &found);
 
-    status = status ? status : em_noncentring_search(t->dim, draws, prior, t->found_map, &n_child);
+    status = status ? status
+                    : em_noncentring_search(t->dim, draws, prior, false, t->found_map, &n_child);
     status = status ? status : em_noncentring_set(&found, t->found_map);
     status = status ? status : suits(&found, draws, &fine);
     status = status ? status : em_coordinates_judge(t, &found, &separates);

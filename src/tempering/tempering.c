@@ -203,7 +203,9 @@ em_status em_tempering_start(em_tempering *t, em_block *block, const em_block *c
     return set_off(t, status, block, of_kernel);
 }
 
-/* Takes over the map of the chains. *fits: the ladders can have it, and it separates no modes. */
+/* Takes over the map of the chains. *fits: the ladders can have it, and it separates no modes.
+ * Copies at high temperatures reach log scales so far apart that the precision of rows which are
+ * mapped together cannot be computed. */
 static em_status take_map(em_tempering *t, const em_noncentring_row *row, bool *fits)
 {
     EM_SCOPED_BY(em_noncentring_release) em_noncentring map = {0};
@@ -216,8 +218,8 @@ static em_status take_map(em_tempering *t, const em_noncentring_row *row, bool *
     status = em_noncentring_create(t->dim, &map);
     status = status ? status : em_noncentring_set(&map, row);
     status = status ? status : em_coordinates_judge(t, &map, &separates);
-    *fits = !separates;
-    if (status || separates)
+    *fits = !separates && em_noncentring_count(&map).joint == 0;
+    if (status || !*fits)
         return status;
     status = em_noncentring_set(&t->map, row);
     return status ? status : em_reference_restart(t, NULL);

@@ -248,7 +248,7 @@ START_TEST(rows_that_are_no_map_are_refused)
         else if (k == 4)
             row[FIRST].information = -1;
         else if (k == 5)
-            row[FIRST].form = 6;
+            row[FIRST].form = EM_SCALE_JOINT + 1;
         else if (k == 6)
             row[DIM - 1].second_scale = DIM - 1;
         else if (k == 7)
@@ -280,7 +280,7 @@ START_TEST(the_search_finds_a_hierarchy)
         hierarchy(sample[n][0], sample[n][1]);
     }
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(DIM, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(DIM, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, DIM - FIRST);
     for (int i = FIRST; i < DIM; i++) {
         ck_assert(row[i].level == 1 && row[i].scale == V);

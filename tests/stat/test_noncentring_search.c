@@ -50,7 +50,7 @@ START_TEST(the_search_finds_what_data_tell)
     for (int64_t n = 0; n < N_DRAW; n++)
         draw_with_data((uint64_t)_i + 1, n, precise, sample[n][0], sample[n][1]);
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(DATA_DIM, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(DATA_DIM, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_ge(n_child, DATA_DIM - FIRST);
     for (int i = FIRST; i < DATA_DIM; i++) {
         const double s = spread[i - FIRST], q = exp(2 * row[i].origin) / (s * s);
@@ -107,7 +107,7 @@ START_TEST(the_search_finds_a_nested_hierarchy)
         }
     }
     const em_samples samples = {N_MANY, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, WHOLE - GROUP);
     for (int i = GROUP; i < WHOLE; i++) {
         ck_assert(row[i].level > 0 && row[i].scale == (i < MEMBER ? S : T));
@@ -148,7 +148,7 @@ START_TEST(the_search_leaves_out_what_chance_explains)
             g[i] = exp(-x[0]) * ((i < WHOLE - 1 ? rho * e[i + 1] : 0) - e[i]);
     }
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, N_CHILD);
     for (int i = 1; i < WHOLE; i++) {
         ck_assert(row[i].level > 0 && row[i].scale == 0);
@@ -187,7 +187,7 @@ START_TEST(the_search_gives_each_child_its_own_log_scale)
         }
     }
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, N_SCALE * N_EACH);
     for (int i = BEGIN; i < WHOLE; i++) {
         ck_assert(row[i].level > 0 && row[i].scale == 1 + (i - BEGIN) / N_EACH);
@@ -221,7 +221,7 @@ START_TEST(the_search_finds_a_common_and_an_own_scale)
         }
     }
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, N_EFFECT);
     for (int i = EFFECT; i < WHOLE; i++) {
         const bool common_first = row[i].scale == 0;
@@ -262,7 +262,7 @@ START_TEST(the_search_finds_a_funnel_in_correlated_draws)
         }
     }
     const em_samples samples = {N_FEW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(WIDE, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(WIDE, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_ge(n_child, WIDE - 6);
 }
 END_TEST
@@ -279,7 +279,7 @@ START_TEST(the_search_finds_nothing_where_a_parameter_is_constant)
         sample[n][0][MU] = 1;
     }
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(DATA_DIM, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(DATA_DIM, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, 0);
 }
 END_TEST
@@ -302,7 +302,7 @@ START_TEST(the_search_finds_nothing_in_a_gaussian)
             sample[n][1][i] = -z[i] - (i < DIM - 1 ? 0.9 * sample[n][1][i + 1] : 0);
     }
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(DIM, &samples, NULL, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(DIM, &samples, NULL, false, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, 0);
 }
 END_TEST

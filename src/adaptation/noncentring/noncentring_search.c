@@ -1,6 +1,7 @@
 #include "adaptation/noncentring/noncentring_search.h"
 
 #include "adaptation/noncentring/curve_fit.h"
+#include "adaptation/noncentring/joint_fit.h"
 #include "adaptation/noncentring/noncentring_fit.h"
 #include "adaptation/noncentring/proved_groups.h"
 #include "base/memory.h"
@@ -88,6 +89,8 @@ static void add_group(em_group_search *s, const em_group_fit *f,
             em_write_child(s, f, c, child);
         for (int j = 0; j < EM_MOST_LOCATIONS && child->location[j] >= 0; j++)
             use(s, g, (int64_t)child->location[j]);
+        if (child->form == EM_SCALE_JOINT)
+            use(s, g, (int64_t)child->scale);
         if (child->second_degree != 0)
             use(s, g, (int64_t)child->second_scale);
         s->group_of[f->child[c]] = g;
@@ -411,6 +414,44 @@ static em_status refine_scales(em_group_search *s)
     return status > 0 ? EM_OK : status;
 }
 
+/* Moves the rows of the block to a group of their own. */
+static em_status add_block(em_group_search *s, const em_noncentring_row *joined, em_group_fit *f)
+{
+    f->n = 0;
+    for (int64_t i = 0; i < s->dim; i++)
+        if (joined[i].form == EM_SCALE_JOINT) {
+            f->child[f->n++] = i;
+            s->group_of[i] = -1;
+        }
+    f->scale = (int64_t)joined[f->child[0]].scale;
+    return set_group(s, f, joined);
+}
+
+/* Maps members that are distributed about each other together, if this makes the draws more nearly
+ * normal. */
+static em_status join_members(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
+{
+    EM_SCOPED em_noncentring_row *joined = NULL;
+    double now = INFINITY;
+    int64_t n = 0;
+    em_status status = em_allocate(s->dim, sizeof *joined, &joined);
+
+    if (!status)
+        memcpy(joined, s->row, (size_t)s->dim * sizeof *joined);
+    status = status ? status : em_fit_block(s, prior, joined, &n);
+    if (status || n == 0 || s->n_group == EM_MOST_GROUPS)
+        return status > 0 ? EM_OK : status;
+    status = em_noncentring_set(&s->map, joined);
+    status = status ? status : em_find_departure(s, &now);
+    if (!status && now < s->nearest - least_nearer - nearer_by_chance / (double)s->n) {
+        s->nearest = now;
+        return add_block(s, joined, f);
+    }
+    if (status >= 0 || status == EM_EDATA)
+        status = em_noncentring_set(&s->map, s->row);
+    return status;
+}
+
 /* ---------------------------------------------------------------- the search */
 
 /* Lays out all arrays of doubles in one allocation. */
@@ -458,8 +499,8 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
 }
 
 em_status em_noncentring_search(int64_t dim, const em_samples *samples,
-                                const em_normal_prior *prior, em_noncentring_row *row,
-                                int64_t *n_child)
+                                const em_normal_prior *prior, bool may_join,
+                                em_noncentring_row *row, int64_t *n_child)
 {
     const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
     em_group_search s = {.dim = dim,
@@ -495,6 +536,8 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
     status = status ? status : add_curves(&s, prior, &tried);
     if (!status && prior)
         status = add_proved(&s, prior, &tried);
+    if (!status && prior && may_join)
+        status = join_members(&s, prior, &tried);
     status = status ? status : find_groups(&s, &tried, gain);
     if (!status && s.map.n_child > 0)
         status = refine_scales(&s);

@@ -37,7 +37,8 @@
 #define EM_NONCENTRED_ACCEPT 0.9
 
 /* Computes the rows [dim] of a map from draws and gradients; *n_child is the number of rows with a
- * level above 0. prior [dim]: those that are proved; NULL: none. Errors: EM_EMEMORY. */
+ * level above 0. prior [dim]: those that are proved; NULL: none. may_join: members that are
+ * distributed about each other may be mapped together. Errors: EM_EMEMORY. */
 em_status em_noncentring_search(int64_t dim, const em_samples *samples,
-                                const em_normal_prior *prior, em_noncentring_row *row,
-                                int64_t *n_child);
+                                const em_normal_prior *prior, bool may_join,
+                                em_noncentring_row *row, int64_t *n_child);

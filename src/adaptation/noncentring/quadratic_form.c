@@ -119,6 +119,7 @@ typedef struct elimination {
     int64_t p;
     double *m, *diagonal; /* [p][p], [p] of M at first */
     bool *is_done;        /* [p] */
+    bool *is_hub;         /* [p] parameters on which many others depend, such as a mean */
 } elimination;
 
 /* Whether the mean of i would depend on j. */
@@ -128,16 +129,22 @@ static bool depends(const elimination *e, int64_t i, int64_t j)
            fabs(e->m[i * e->p + j]) > zero * sqrt(e->diagonal[i] * e->diagonal[j]);
 }
 
-/* The number of parameters on which the mean of i would depend; -1: i is no member. */
-static int count_locations(const elimination *e, int64_t i)
+/* How bad a member i would be: mainly by the number of parameters on which its mean would depend,
+ * then whether many others depend on it, then by the number of negative coefficients. -1: i is no
+ * member, or its mean would depend on too many. */
+static int rank_member(const elimination *e, int64_t i)
 {
-    int n = 0;
+    enum { LOCATION = 100, HUB = 50 };
+    int n = 0, n_negative = 0;
 
     if (e->is_done[i] || !(e->m[i * e->p + i] > 10 * zero * e->diagonal[i]))
         return -1;
     for (int64_t j = 0; j < e->p; j++)
-        n += depends(e, i, j);
-    return n;
+        if (depends(e, i, j)) {
+            n++;
+            n_negative += e->m[i * e->p + j] > 0;
+        }
+    return n > EM_MOST_LOCATIONS ? -1 : n * LOCATION + e->is_hub[i] * HUB + n_negative;
 }
 
 /* Writes the prior of member i, and subtracts its square from Q. */
@@ -165,8 +172,10 @@ static void eliminate(elimination *e, int64_t i, const int64_t *parameter, em_no
 }
 
 /* Takes members out of Q one after the other, those first whose mean depends on the fewest others:
- * so members come before what they are distributed about. Of equal ones the last comes first.
- * Writes their priors to `found` [p]; returns their number. */
+ * so members come before what they are distributed about. Of equal ones those come first that are
+ * sums rather than differences: in a trend, x_t about x_(t-1) + d_(t-1), and not d_(t-1) about
+ * x_t - x_(t-1). Of these the last comes first. Writes their priors to `found` [p]; returns their
+ * number. */
 static int64_t find_members(elimination *e, const int64_t *parameter, const em_normal_prior *prior,
                             const em_normal_prior *form, em_normal_prior *found)
 {
@@ -176,12 +185,18 @@ static int64_t find_members(elimination *e, const int64_t *parameter, const em_n
         e->diagonal[i] = e->m[i * e->p + i];
         found[i].precision = 0;
     }
+    for (int64_t i = 0; i < e->p; i++) {
+        int others = 0;
+        for (int64_t j = 0; j < e->p; j++)
+            others += depends(e, i, j);
+        e->is_hub[i] = others > 2 * EM_MOST_LOCATIONS;
+    }
     for (;;) {
         int64_t best = -1;
-        int least = EM_MOST_LOCATIONS;
+        int least = 0;
         for (int64_t i = e->p - 1; i >= 0; i--) {
-            const int here = prior[parameter[i]].precision > 0 ? -1 : count_locations(e, i);
-            if (here < 0 || here > least || (here == least && best >= 0))
+            const int here = prior[parameter[i]].precision > 0 ? -1 : rank_member(e, i);
+            if (here < 0 || (best >= 0 && here >= least))
                 continue;
             least = here;
             best = i;
@@ -241,7 +256,7 @@ em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
         em_own_all(&memory, EM_ARRAY(f.x, p * n), EM_ARRAY(f.y, p * n), EM_ARRAY(f.norm, p),
                    EM_ARRAY(f.inverse, p * p), EM_ARRAY(f.product, p * p), EM_ARRAY(f.m, p * p),
                    EM_ARRAY(f.found, p * p), EM_ARRAY(e.diagonal, p), EM_ARRAY(e.is_done, p),
-                   EM_ARRAY(found, p));
+                   EM_ARRAY(e.is_hub, p), EM_ARRAY(found, p));
     bool is_proved = false;
 
     status = status ? status : set_positions(&f, t);

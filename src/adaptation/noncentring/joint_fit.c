@@ -1,0 +1,303 @@
+#include "adaptation/noncentring/joint_fit.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The share of the squares of derivatives that normal data may leave. */
+static const double most_left = 1e-6;
+
+/* Members by which the log scale of data is looked for. */
+enum { MOST_SEARCHES = 3 };
+
+/* The least precision of a law of a root, relative to that of its data. */
+static const double vague = 1e-8;
+
+/* The least slope of the derivatives that is due to data, in its standard errors. */
+static const double least_of_data = 4;
+
+static bool is_proved(const em_normal_prior *prior)
+{
+    return prior->precision > 0 && prior->varies == 0;
+}
+
+/* Whether a row of the block can stand for a prior. */
+static bool has_row(const em_normal_prior *prior)
+{
+    return is_proved(prior) && prior->form == EM_SCALE_EXP && prior->second_degree == 0;
+}
+
+/* Lists the members that are distributed about each other. */
+static int64_t list_members(int64_t dim, const em_normal_prior *prior, bool *is_member)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < dim; i++)
+        for (int j = 0; has_row(&prior[i]) && j < EM_MOST_LOCATIONS && prior[i].location[j] >= 0;
+             j++) {
+            const int64_t at = (int64_t)prior[i].location[j];
+            if (has_row(&prior[at]))
+                is_member[i] = is_member[at] = true;
+        }
+    for (int64_t i = 0; i < dim; i++)
+        n += is_member[i];
+    return n;
+}
+
+/* Adds to g [dim] what takes away the derivatives of the proved priors at x. */
+static void subtract_priors(int64_t dim, const em_normal_prior *prior, const double *x, double *g)
+{
+    for (int64_t i = 0; i < dim; i++) {
+        const em_normal_prior *own = &prior[i];
+        if (!is_proved(own))
+            continue;
+        double log_scale = own->degree * em_log_scale(own->form, x[(int64_t)own->scale], NULL);
+        double away = x[i];
+        if (own->second_degree != 0)
+            log_scale += own->second_degree * x[(int64_t)own->second_scale];
+        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
+            away -= own->coefficient[j] * x[(int64_t)own->location[j]];
+        const double by = own->precision * exp(-2 * log_scale) * away;
+        g[i] += by;
+        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
+            g[(int64_t)own->location[j]] -= own->coefficient[j] * by;
+    }
+}
+
+/* Writes the derivatives that data cause to s->panel [dim][n]. */
+static void set_data_derivatives(em_group_search *s, const em_normal_prior *prior, double *g)
+{
+    for (int64_t r = 0; r < s->n; r++) {
+        const double *draw = em_thinned_sample(s->samples, s->dim, s->n, r);
+        memcpy(g, draw + s->dim, (size_t)s->dim * sizeof *g);
+        subtract_priors(s->dim, prior, draw, g);
+        for (int64_t i = 0; i < s->dim; i++)
+            s->panel[i * s->n + r] = g[i];
+    }
+}
+
+/* Sets the precision and the location of the data of parameter i; inverse [dim][dim] is that of the
+ * Gram matrix of the draws. */
+static void set_data(em_group_search *s, const double *inverse, int64_t i, double *product,
+                     em_noncentring_row *row)
+{
+    const int64_t dim = s->dim;
+    double *g = s->residual, mean, explained = 0;
+
+    memcpy(g, s->panel + i * s->n, (size_t)s->n * sizeof *g);
+    em_centre_column(s->n, g, &mean);
+    for (int64_t j = 0; j < dim; j++)
+        product[j] = em_dot(s->n, s->x + j * s->n, g);
+    for (int64_t j = 0; j < dim; j++)
+        explained += product[j] * em_dot(dim, inverse + j * dim, product);
+    const double slope = em_dot(dim, inverse + i * dim, product);
+    const double left = fmax(em_dot(s->n, g, g) - explained, 0) / (double)(s->n - dim);
+    if (!(-slope > least_of_data * sqrt(left * inverse[i * dim + i])))
+        return;
+    row->information = -slope;
+    row->centre = s->mean[i] - mean / slope;
+}
+
+/* ---------------------------------------------------------------- normal data */
+
+/* Regression of the derivatives of parameter i that its data cause. Normal data with the standard
+ * deviation e^(a x_l) / sqrt(q), and a constant normal law, have
+ *
+ *     -q e^(-2 a (x_l - mean)) (x_i - c) - p (x_i - m).
+ *
+ * Writes the coefficients of e^(...) x_i, e^(...), x_i and 1 to along [4], without the last two
+ * unless the law is asked for; l -1 stands for a constant scale. Returns the share of the squares
+ * that is left. */
+static double regress(em_group_search *s, int64_t i, int64_t l, double degree, bool has_law,
+                      double *along)
+{
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
+    const double *x = s->x + i * s->n, *u = l < 0 ? NULL : s->x + l * s->n;
+    const double *g = s->panel + i * s->n;
+    int n = 0;
+
+    for (int q = 0; q < (has_law ? 4 : 2); q++) {
+        for (int64_t r = 0; r < s->n; r++) {
+            s->of.weight[r] = 1;
+            s->column[r] = (u && q < 2 ? exp(-2 * degree * u[r]) : 1) * (q % 2 == 0 ? x[r] : 1);
+        }
+        if (em_add_regressor(&s->of, n, s->column, triangle) == n)
+            return 1;
+        n++;
+    }
+    memcpy(s->residual, g, (size_t)s->n * sizeof *g);
+    em_project_out(&s->of, n, s->residual, along);
+    em_solve_regression(n, triangle, along);
+    return em_dot(s->n, s->residual, s->residual) / em_dot(s->n, g, g);
+}
+
+/* Writes to the row the normal data of parameter i with scale l, and for a root a constant law.
+ * Returns whether they explain its derivatives. */
+static bool explains(em_group_search *s, int64_t i, int64_t l, double degree, bool has_law,
+                     em_noncentring_row *row)
+{
+    double along[4] = {0, 0, 0, 0};
+
+    if (!(regress(s, i, l, degree, has_law, along) < most_left) || !(along[0] < 0))
+        return false;
+    if (row->degree == 0 && l < 0) { /* a constant law alone */
+        row->width = 1 / sqrt(-along[0]);
+        row->shift = s->mean[i] - along[1] / along[0];
+        return true;
+    }
+    row->information = -along[0];
+    row->centre = s->mean[i] - along[1] / along[0];
+    if (row->degree == 0) {
+        const double precision = fmax(-along[2], vague * row->information);
+        row->width = 1 / sqrt(precision);
+        row->shift = s->mean[i] + (-along[2] > 0 ? along[3] / precision : 0);
+    }
+    if (l >= 0) {
+        row->second_scale = (double)l;
+        row->second_degree = degree;
+        row->second_origin = s->mean[l];
+        row->second_width = em_noncentring_width(degree, s->sd[l]);
+    }
+    return true;
+}
+
+/* The log scale of the data, if it is a parameter. */
+typedef struct data_scale {
+    int64_t l; /* -1: it is none */
+    double degree;
+} data_scale;
+
+/* Writes the data of parameter i to its row, if they are normal with a constant standard deviation,
+ * or with that scale. Returns whether they are. */
+static bool explain_data(em_group_search *s, int64_t i, data_scale scale, em_noncentring_row *row)
+{
+    return explains(s, i, -1, 0, false, row) ||
+           (scale.l >= 0 &&
+            (explains(s, i, scale.l, scale.degree, false, row) ||
+             (row->degree == 0 && explains(s, i, scale.l, scale.degree, true, row))));
+}
+
+/* The share of the derivatives of parameter i that its data cause, the rest being those of priors.
+ * It is more than rounding also for a parameter without data. */
+static double share_of_data(const em_group_search *s, int64_t i)
+{
+    const double *g = s->panel + i * s->n;
+    double square = 0;
+
+    for (int64_t r = 0; r < s->n; r++) {
+        const double whole = em_thinned_sample(s->samples, s->dim, s->n, r)[s->dim + i];
+        square += (g[r] - whole) * (g[r] - whole);
+    }
+    return em_dot(s->n, g, g) / square;
+}
+
+/* Looks for the log scale of the data of parameter i. Returns whether there is one, or it is
+ * constant. */
+static bool find_scale(em_group_search *s, const em_normal_prior *prior, int64_t i, data_scale *out)
+{
+    static const double degree[] = {1, -0.5, 0.5, -1};
+    em_noncentring_row unused = {.degree = 1};
+
+    if (explains(s, i, -1, 0, false, &unused))
+        return true;
+    for (int64_t l = 0; l < s->dim; l++)
+        for (size_t q = 0; q < sizeof degree / sizeof *degree; q++)
+            if (l != i && s->sd[l] > 0 && !(prior[l].precision > 0) &&
+                explains(s, i, l, degree[q], false, &unused)) {
+                *out = (data_scale){l, degree[q]};
+                return true;
+            }
+    return false;
+}
+
+/* Looks for the log scale of the data of the members, by those to which data matter most. */
+static data_scale find_data_scale(em_group_search *s, const em_normal_prior *prior,
+                                  const bool *is_member, double *share)
+{
+    data_scale out = {-1, 0};
+
+    for (int64_t i = 0; i < s->dim; i++)
+        share[i] = is_member[i] ? share_of_data(s, i) : 0;
+    for (int search = 0; search < MOST_SEARCHES; search++) {
+        int64_t best = 0;
+        for (int64_t i = 1; i < s->dim; i++)
+            if (share[i] > share[best])
+                best = i;
+        if (share[best] == 0 || find_scale(s, prior, best, &out))
+            break;
+        share[best] = 0;
+    }
+    return out;
+}
+
+/* The row of a prior: e^u is the standard deviation. */
+static em_noncentring_row row_of(const em_group_search *s, const em_normal_prior *own)
+{
+    em_noncentring_row out = {.level = 1,
+                              .scale = own->scale,
+                              .degree = own->degree,
+                              .origin = log(own->precision) / (2 * own->degree),
+                              .width =
+                                  em_noncentring_width(own->degree, s->sd[(int64_t)own->scale]),
+                              .form = EM_SCALE_JOINT};
+
+    memcpy(out.location, own->location, sizeof out.location);
+    memcpy(out.coefficient, own->coefficient, sizeof out.coefficient);
+    return out;
+}
+
+/* Adds the parameters outside the block about which members are distributed, if their own law and
+ * data are normal. Without them a mean would have a funnel of its own. */
+static int64_t add_roots(em_group_search *s, const em_normal_prior *prior, const bool *is_member,
+                         data_scale scale, em_noncentring_row *row)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < s->dim; i++)
+        for (int j = 0; is_member[i] && j < EM_MOST_LOCATIONS && prior[i].location[j] >= 0; j++) {
+            const int64_t at = (int64_t)prior[i].location[j];
+            em_noncentring_row root = {.level = 1,
+                                       .scale = row[i].scale,
+                                       .location = {-1, -1, -1, -1},
+                                       .form = EM_SCALE_JOINT};
+            if (is_member[at] || row[at].form == EM_SCALE_JOINT || prior[at].precision > 0 ||
+                !explain_data(s, at, scale, &root))
+                continue;
+            row[at] = root;
+            n++;
+        }
+    return n;
+}
+
+em_status em_fit_block(em_group_search *s, const em_normal_prior *prior, em_noncentring_row *row,
+                       int64_t *n)
+{
+    const int64_t dim = s->dim;
+    EM_SCOPED bool *is_member = NULL;
+    EM_SCOPED double *gram = NULL, *work = NULL;
+    em_status status =
+        em_allocate_all(EM_ARRAY(is_member, dim), EM_ARRAY(gram, dim * dim), EM_ARRAY(work, dim));
+
+    *n = status ? 0 : list_members(dim, prior, is_member);
+    if (*n == 0)
+        return status;
+    em_gram(dim, s->n, s->x, gram);
+    for (int64_t i = 0; i < dim; i++)
+        gram[i * dim + i] = s->sd[i] > 0 ? gram[i * dim + i] * (1 + 1e-10) : 1;
+    status = em_invert_spd(dim, gram, dim);
+    if (status)
+        return status;
+    set_data_derivatives(s, prior, work);
+    const data_scale scale = find_data_scale(s, prior, is_member, work);
+    for (int64_t i = 0; i < dim; i++)
+        if (is_member[i]) {
+            row[i] = row_of(s, &prior[i]);
+            if (!explain_data(s, i, scale, &row[i]))
+                set_data(s, gram, i, work, &row[i]);
+        }
+    *n += add_roots(s, prior, is_member, scale, row);
+    em_noncentring_set_levels(dim, row);
+    return EM_OK;
+}
