@@ -17,7 +17,7 @@
 #   make bench-topic-priors TRAIN=... [TEST=...]   perplexity with learned priors beside a grid of fixed ones
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-pymc      seconds a gradient of a PyMC model beside nutpie (from PyPI), five minutes
-#   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
+#   make bench-scale     what collective operations cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes; POSTERIORDB="--seeds 5"
 #                   ALL=1: every posterior of EMASS_DATA, or of CHECKOUT=FOLDER of posteriordb, seconds and memory too; hours
 #   make bench-overhead      what a run spends outside of its model on one rank, 10 minutes; OVERHEAD="--runs 1 --beside OTHER"
