@@ -102,8 +102,9 @@ static void set_data(em_group_search *s, const double *inverse, int64_t i, doubl
 
 /* ---------------------------------------------------------------- normal data */
 
-/* Regression of the derivatives of parameter i that its data cause. Normal data with the standard
- * deviation e^(a x_l) / sqrt(q), and a constant normal law, have
+/* Regression of the derivatives of parameter i that its data cause, each over its standard
+ * deviation. Normal data with the standard deviation e^(a x_l) / sqrt(q), and a constant normal
+ * law, have
  *
  *     -q e^(-2 a (x_l - mean)) (x_i - c) - p (x_i - m).
  *
@@ -120,7 +121,7 @@ static double regress(em_group_search *s, int64_t i, int64_t l, double degree, b
 
     for (int q = 0; q < (has_law ? 4 : 2); q++) {
         for (int64_t r = 0; r < s->n; r++) {
-            s->of.weight[r] = 1;
+            s->of.weight[r] = u ? exp(2 * degree * u[r]) : 1;
             s->column[r] = (u && q < 2 ? exp(-2 * degree * u[r]) : 1) * (q % 2 == 0 ? x[r] : 1);
         }
         if (em_add_regressor(&s->of, n, s->column, triangle) == n)
@@ -130,7 +131,8 @@ static double regress(em_group_search *s, int64_t i, int64_t l, double degree, b
     memcpy(s->residual, g, (size_t)s->n * sizeof *g);
     em_project_out(&s->of, n, s->residual, along);
     em_solve_regression(n, triangle, along);
-    return em_dot(s->n, s->residual, s->residual) / em_dot(s->n, g, g);
+    return em_weighted_product(&s->of, s->residual, s->residual) /
+           em_weighted_product(&s->of, g, g);
 }
 
 /* Writes to the row the normal data of parameter i with scale l, and for a root a constant law.
