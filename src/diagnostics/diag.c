@@ -89,12 +89,10 @@ static void bound_by_visits(const em_diag *d, int64_t left_out, const double *x,
 
 static em_status reserve_sorted(em_diag *d, int64_t n)
 {
-    em_status status;
-
     if (n <= d->n_sorted)
         return EM_OK;
     release_sorted(d);
-    status = em_allocate(n, sizeof *d->sorted, &d->sorted);
+    em_status status = em_allocate(n, sizeof *d->sorted, &d->sorted);
     status = status ? status : em_allocate(n, sizeof *d->folded, &d->folded);
     status = status ? status : em_allocate_doubles(n, &d->score);
     status = status ? status : em_allocate_doubles(n, &d->half);
@@ -257,13 +255,12 @@ static em_status sizes(em_diag *d, const em_halves *h, int n_series, double *siz
 {
     const int64_t left_out = h->n_draw == 2 * h->length ? -1 : h->length;
     em_ess_series series = {.h = h, .comm = d->comm, .count = d->count, .n = n_series};
-    em_status status;
 
     for (int s = 0; s < n_series; s++) {
         series.lanes[s] = d->lanes[s];
         series.mean[s] = mean_of(d, h, s);
     }
-    status = em_ess_of(d->ess, &series, size);
+    em_status status = em_ess_of(d->ess, &series, size);
     for (int s = 0; !status && d->visits && s < n_series; s++)
         bound_by_visits(d, left_out, uncentred(d, h, s), &size[s]);
     return status;
@@ -333,13 +330,12 @@ static em_status converge(em_diag *d, const em_halves *h, em_diagnosis *out)
 {
     const int64_t n = h->n / 2 * h->n_draw;
     const value_range r = range_of(d, n, h->x);
-    em_status status;
 
     *out = (em_diagnosis){
         NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, !r.nan && !(r.least < r.most)};
     if (h->n_draw < 2 || r.nan || out->constant) /* of equal ones all is 0 / 0 */
         return EM_OK;
-    status = reserve(d, h, n);
+    em_status status = reserve(d, h, n);
     if (d->comm)
         status = em_share_agree(d->comm, status);
     if (status)
@@ -354,10 +350,9 @@ em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, in
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm);
     const int64_t first = em_partition_first(n_chain, size, member);
-    em_status status;
 
     em_release(&diag->count);
-    status = em_share_agree(comm, em_allocate(size, sizeof *diag->count, &diag->count));
+    em_status status = em_share_agree(comm, em_allocate(size, sizeof *diag->count, &diag->count));
     if (status)
         return status;
     for (int64_t m = 0; m < size; m++)

@@ -45,7 +45,6 @@ em_status em_find_divergence_cluster(int64_t n_chain, int64_t n_draw, const doub
     const int64_t n = n_chain * n_draw;
     EM_SCOPED em_sorted *sorted = NULL, *scratch = NULL;
     int64_t n_marked = 0;
-    em_status status;
 
     *out = (em_divergence_cluster){0, INFINITY};
     for (int64_t i = 0; i < n; i++) {
@@ -55,7 +54,7 @@ em_status em_find_divergence_cluster(int64_t n_chain, int64_t n_draw, const doub
     }
     if (n_marked < 1 || n_marked == n)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(sorted, n), EM_ARRAY(scratch, n));
+    em_status status = em_allocate_all(EM_ARRAY(sorted, n), EM_ARRAY(scratch, n));
     if (!status) {
         const double lasts = isfinite(ess) && ess >= 1 ? fmax((double)n / ess, 1) : (double)n;
         const double a = (double)count_separate(n_chain, n_draw, marked, lasts > 1 ? lasts : 0),

@@ -76,12 +76,10 @@ void em_ess_destroy(em_ess **ess)
 
 static em_status reserve_fft(em_ess *e, int64_t length)
 {
-    em_status status;
-
     if (length <= e->n_fft)
         return EM_OK;
     release_fft(e);
-    status = em_allocate_doubles(length, &e->cosine);
+    em_status status = em_allocate_doubles(length, &e->cosine);
     status = status ? status : em_allocate_doubles(length, &e->sine);
     status = status ? status : em_allocate_doubles(length * EM_ESS_SERIES, &e->power);
     status = status ? status : em_allocate_doubles(length, &e->rho);

@@ -40,12 +40,11 @@ struct em_mode_finder {
 
 em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder **out)
 {
-    em_mode_finder *finder;
     em_status status = em_allocate(1, sizeof **out, out);
 
     if (status)
         return status;
-    finder = *out;
+    em_mode_finder *finder = *out;
     finder->n_chain = n_chain;
     finder->n_draw = n_draw;
     status = em_own_all(&finder->memory, EM_ARRAY(finder->cluster, n_chain),

@@ -115,11 +115,10 @@ static em_status set_up(em_mass *base, const em_mass_form *form, const double *n
 {
     low_rank_mass *mass = (low_rank_mass *)base;
     int64_t rank = 0;
-    em_status status;
 
     for (int64_t k = 0; k < form->most_rank; k++)
         rank += number[form->dim + k] != 1;
-    status = allocate(mass, rank);
+    em_status status = allocate(mass, rank);
     for (int64_t i = 0; !status && i < form->dim; i++) {
         if (!is_positive(number[i]))
             return EM_NONFINITE;

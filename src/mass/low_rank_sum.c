@@ -60,7 +60,6 @@ static em_status solve(const em_vector_span *span, const double *factor, double 
                        double *value)
 {
     const int64_t m = span->order, n = span->n_row;
-    em_status status;
 
     for (int64_t k = 0; k < m; k++)
         for (int64_t l = 0; l < m; l++) {
@@ -69,7 +68,7 @@ static em_status solve(const em_vector_span *span, const double *factor, double 
                 sum -= span->coordinate[k * n + i] * factor[i] * span->coordinate[l * n + i];
             vector[k * m + l] = sum;
         }
-    status = em_eigen(m, vector, m, value);
+    em_status status = em_eigen(m, vector, m, value);
     for (int64_t k = 0; !status && k < m; k++) {
         value[k] = 1 / (1 - value[k]);
         status = value[k] > 0 && isfinite(value[k]) ? EM_OK : EM_NONFINITE;

@@ -36,11 +36,10 @@ static em_status estimate_dense(int64_t dim, const double *current, const double
     const double s = accumulator[0], d = (double)dim, nu0 = d + 2;
     const double debias = 1 - s * (d + 1) / ((s + nu0) * (s + nu0));
     EM_SCOPED double *mass = NULL;
-    em_status status;
 
     if (s <= d + 1)
         return EM_NONFINITE;
-    status = em_allocate(dim * dim, sizeof *mass, &mass);
+    em_status status = em_allocate(dim * dim, sizeof *mass, &mass);
     if (status)
         return status;
     memcpy(mass, current, (size_t)(dim * dim) * sizeof *mass);

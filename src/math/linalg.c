@@ -78,12 +78,11 @@ em_status em_eigen(int64_t n, double *a, int64_t ld, double *value)
     const int order = (int)n, row = (int)ld;
     double n_work, *work = NULL;
     int n_iwork, *iwork = NULL, info;
-    em_status status;
 
     if (!all_finite(n, a, ld))
         return em_fail(EM_ENUMERIC, "no eigenvalues: the matrix of order %d is not finite", order);
     eigen(order, a, row, value, &n_work, -1, &n_iwork, -1);
-    status = em_allocate_doubles((int64_t)n_work, &work);
+    em_status status = em_allocate_doubles((int64_t)n_work, &work);
     status = status ? status : em_allocate(n_iwork, sizeof *iwork, &iwork);
     if (!status) {
         info = eigen(order, a, row, value, work, (int)n_work, iwork, n_iwork);

@@ -91,7 +91,6 @@ static em_status check_variables(const em_model *model)
 static em_status settle(em_model *model, const void *options)
 {
     const em_model_ops *ops = model->ops;
-    em_status status;
 
     model->options = ops->fields ? options : ops->state;
     if (model->n_parameter == 0 && ops->n_parameter > 0) {
@@ -106,7 +105,7 @@ static em_status settle(em_model *model, const void *options)
         model->n_variable = model->n_parameter;
         model->variable = model->parameter;
     }
-    status = check_parameters(model);
+    em_status status = check_parameters(model);
     status = status ? status : check_variables(model);
     if (!status && em_bounds_any(model->n_parameter, model->parameter))
         status = create_constrained(model);
@@ -116,10 +115,8 @@ static em_status settle(em_model *model, const void *options)
 em_status em_model_create(const em_model_ops *ops, const void *options,
                           const em_model_context *context, em_model **out)
 {
-    em_status status;
-
     *out = NULL;
-    status = ops->create(options, context, out);
+    em_status status = ops->create(options, context, out);
     if (status || !*out)
         return status;
     (*out)->n_rank = context->n_rank > 1 ? context->n_rank : 1;

@@ -81,12 +81,11 @@ static em_status open_rows(plain *self, const void *options, const em_model_cont
 {
     const bool predicts = context->fitted != NULL;
     const em_field *field = self->model.ops->fields;
-    em_status status;
 
     while (strcmp(field->name, "data") != 0)
         field++;
     const char *path = *(char *const *)((const char *)options + field->offset);
-    status = em_data_read(path, context, &self->data);
+    em_status status = em_data_read(path, context, &self->data);
     if (status)
         return status;
     self->model.rows = self->data->rows;

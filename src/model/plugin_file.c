@@ -32,11 +32,10 @@ static em_status add_library(em_plugin *plugin)
     const size_t align = sizeof(char *);
     const size_t offset = (plugin->ops.options_size + align - 1) / align * align;
     int64_t n = 0;
-    em_status status;
 
     while (plugin->ops.fields && plugin->ops.fields[n].name)
         n++;
-    status = em_allocate(n + 2, sizeof *plugin->fields, &plugin->fields);
+    em_status status = em_allocate(n + 2, sizeof *plugin->fields, &plugin->fields);
     if (status)
         return status;
     plugin->fields[0] = (em_field){.name = "library",

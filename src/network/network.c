@@ -310,12 +310,12 @@ static void lay_parameters(em_network *self, bool learns_scales)
 static em_status prepare_pass(em_network *self, bool exact)
 {
     const bool is_single = self->options->precision == PRECISION_SINGLE && !exact;
-    em_status status;
 
     self->model.single = is_single;
     self->pass_ops = is_single ? &em_pass_single : &em_pass_double;
     self->batch = em_pass_batch(&self->layers);
-    status = self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);
+    em_status status =
+        self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);
     return status ? status
                   : em_own_all(&self->memory, EM_ARRAY(self->row, self->batch),
                                EM_ARRAY(self->response, self->batch),

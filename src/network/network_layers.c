@@ -195,13 +195,12 @@ static em_status add(int number, const given *g, const em_extent *input, em_acti
                      em_layers *out)
 {
     em_layer *layer = &out->layer[out->n];
-    em_status status;
 
     *layer = (em_layer){.activation = activation,
                         .in = out->n > 0 ? out->layer[out->n - 1].out : *input,
                         .first = out->n_weight};
     snprintf(layer->name, sizeof layer->name, "layer%d", out->n + 1);
-    status = set_layer(number, g, layer);
+    em_status status = set_layer(number, g, layer);
     if (status)
         return status;
     if (!is_small(layer, out->n_weight))

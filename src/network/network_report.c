@@ -136,10 +136,8 @@ static void lay_averages(em_network *self)
 static em_status choose_rows(em_owner *owner, const em_share *own, int64_t wanted,
                              em_network_choice *out)
 {
-    em_status status;
-
     out->total = wanted < own->total ? wanted : own->total;
-    status = em_own_all(owner, EM_ARRAY(out->row, em_least(out->total, own->count)));
+    em_status status = em_own_all(owner, EM_ARRAY(out->row, em_least(out->total, own->count)));
     for (int64_t i = 0; !status && i < out->total; i++) {
         const double row = (double)i * (double)own->total / (double)out->total;
         const int64_t here = (int64_t)row - own->first;
@@ -474,12 +472,11 @@ em_status em_network_visit(em_model *model, const em_visitor *visitor)
 {
     em_network *self = (em_network *)model;
     const int64_t k = self->n_moment;
-    em_status status;
 
     if (!self->test)
         return EM_OK;
     const em_share *own = &self->test->rows;
-    status = visitor->chains(visitor->context, "averaged", 1, self->n_average);
+    em_status status = visitor->chains(visitor->context, "averaged", 1, self->n_average);
     return status ? status
                   : visitor->sharded(visitor->context, "predictions", EM_NUMBER_DOUBLE,
                                      own->total * k, own->first * k, own->count * k, self->mean);

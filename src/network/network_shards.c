@@ -37,7 +37,6 @@ static em_status sum_columns(const em_network *self, const columns *c, const dou
 {
     const em_examples *e = self->train;
     const int64_t n_part = em_network_n_part(&e->rows);
-    em_status status;
 
     memset(c->part, 0, (size_t)(n_part * COLUMNS) * sizeof *c->part);
     for (int64_t i = 0; i < e->rows.count; i++) {
@@ -47,7 +46,7 @@ static em_status sum_columns(const em_network *self, const columns *c, const dou
             part[j] += squares ? delta * delta : delta;
         }
     }
-    status = em_network_gather(self, EM_OK, n_part * COLUMNS, c->part);
+    em_status status = em_network_gather(self, EM_OK, n_part * COLUMNS, c->part);
     memset(sum, 0, COLUMNS * sizeof *sum);
     for (int64_t p = 0; !status && p < n_part; p++)
         for (int64_t j = 0; j < c->count; j++)
@@ -62,11 +61,10 @@ static em_status find_of_columns(em_network *self, const columns *c)
     const em_examples *e = self->train;
     const double n = (double)e->rows.total;
     double *centre = self->centre + c->first, *factor = self->factor + c->first, sum[COLUMNS];
-    em_status status;
 
     for (int64_t j = 0; j < c->count; j++)
         centre[j] = e->rows.first == 0 && e->rows.count > 0 ? e->value[e->column[c->first + j]] : 0;
-    status = em_network_gather(self, EM_OK, c->count, centre);
+    em_status status = em_network_gather(self, EM_OK, c->count, centre);
     status = status ? status : sum_columns(self, c, centre, false, sum);
     for (int64_t j = 0; !status && j < c->count; j++)
         centre[j] += sum[j] / n;

@@ -106,11 +106,10 @@ static em_status add_whole(em_posterior *posterior, const em_query *query)
 em_status em_posterior_share_sums(em_posterior *posterior)
 {
     em_sums *sums = &posterior->likelihood;
-    em_status status;
 
     if (posterior->reduction || em_grid_n_shard(posterior->grid) == 1)
         return EM_OK;
-    status = em_shard_reduction_create(posterior->grid, sums->n, &posterior->reduction);
+    em_status status = em_shard_reduction_create(posterior->grid, sums->n, &posterior->reduction);
     if (!status) {
         em_release(&sums->part);
         sums->part = em_shard_reduction_own(posterior->reduction);

@@ -116,13 +116,12 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
 {
     em_model *model = posterior->model;
     const int64_t n = model->dim, square = n * n, cube = derivative ? n * square : 0;
-    em_status status;
 
     if (posterior->tempering)
         return tempered_metric(posterior, chain, theta, metric, derivative);
     if (posterior->parent)
         return metric_of_block(posterior, chain, theta, metric, derivative);
-    status = em_posterior_has_metric(posterior);
+    em_status status = em_posterior_has_metric(posterior);
     if (status)
         return status;
     memset(metric, 0, (size_t)square * sizeof *metric);

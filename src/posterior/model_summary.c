@@ -8,14 +8,13 @@ static em_status summarise_chunk(em_model *model, const em_grid *grid, int64_t c
                                  const em_sums *all)
 {
     const em_sums s = em_sums_begin(all, model->chunk_size, false);
-    em_status status;
 
     for (int64_t first = 0; first < model->rows.count; first += model->rows.part) {
         const em_rows rows = em_part_at(&model->rows, first);
         model->ops->summary->add(model, chunk, &rows, s.part);
         em_binned_add(s.n, s.part, s.bins);
     }
-    status = em_sums_end(&s, grid, EM_OK);
+    em_status status = em_sums_end(&s, grid, EM_OK);
     if (!status)
         model->ops->summary->take(model, chunk, s.part);
     return status;

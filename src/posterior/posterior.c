@@ -9,10 +9,8 @@
 
 em_status em_sums_create(int64_t n, em_sums *out)
 {
-    em_status status;
-
     out->n = em_stride(n + 1);
-    status = em_allocate(out->n, sizeof(double), &out->part);
+    em_status status = em_allocate(out->n, sizeof(double), &out->part);
     return status ? status : em_allocate_doubles(em_binned_size(out->n), &out->bins);
 }
 

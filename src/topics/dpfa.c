@@ -294,10 +294,10 @@ static em_status set_network(dpfa *self)
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
     dpfa *self = (dpfa *)model;
-    em_status status;
 
     self->options = options;
-    status = em_topic_model_open(&self->base, &kind, &self->options->poisson.topic, context);
+    em_status status =
+        em_topic_model_open(&self->base, &kind, &self->options->poisson.topic, context);
     status = status ? status : set_network(self);
     status = status ? status : allocate_arrays(self);
     if (!status)

@@ -190,7 +190,6 @@ static int64_t first_iteration(int level)
 static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
     lda *self = (lda *)model;
-    em_status status;
 
     self->options = untyped;
     self->shard = context->shard;
@@ -199,7 +198,8 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     self->n_chain = context->n_chain;
     self->shards = context->shards;
     const em_topic_options *options = &self->options->topic;
-    status = em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
+    em_status status =
+        em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
     if (status)
         return status;
     self->shape =
@@ -356,11 +356,10 @@ static em_status draw_phi(lda *self, const em_update *with, int64_t number, doub
                               .chain = (uint64_t)number,
                               .iteration = (uint64_t)with->number,
                               .purpose = EM_RNG_TOPICS};
-    em_status status;
 
     em_lda_draw_weights(&self->shape, self->own, &stream, beta, chain->count, self->room,
                         self->total, chain->phi);
-    status = shards->sum(shards->context, EM_OK, self->shape.n_topic, self->total);
+    em_status status = shards->sum(shards->context, EM_OK, self->shape.n_topic, self->total);
     if (status)
         return status;
     em_lda_scale(&self->shape, self->own, self->total, self->room, chain->phi);
@@ -397,14 +396,13 @@ static em_status sum_rest(const lda *self, const em_update *with, const lda_chai
                           double beta)
 {
     int64_t *over = self->sums + over_words(self), *total = over + OVER_WORDS;
-    em_status status;
 
     over[LOG_WORDS] = em_lda_log_words(&self->shape, self->own, beta, chain->count);
     over[BETA_SLOPE] = learns(with) && isnan(self->options->topic.beta)
                            ? em_lda_slope(&self->shape, self->own, beta, chain->count)
                            : 0;
     em_lda_total(&self->shape, self->own, chain->count, total);
-    status = with->shards->sum(with->shards->context, EM_OK, n_sum(self), self->sums);
+    em_status status = with->shards->sum(with->shards->context, EM_OK, n_sum(self), self->sums);
     memcpy(self->total, total, (size_t)self->shape.n_topic * sizeof *total);
     return status;
 }
@@ -477,11 +475,11 @@ static em_status pool(em_model *model, const em_update *at)
                               .beta = isnan(self->options->topic.beta),
                               .is_first = self->shard == 0};
     EM_SCOPED int64_t *tokens = NULL;
-    em_status status;
 
     if (!learned.alpha && !learned.beta)
         return EM_OK;
-    status = em_agree_first(em_allocate(at->n_chain * learned.n_topic, sizeof *tokens, &tokens), 0);
+    em_status status =
+        em_agree_first(em_allocate(at->n_chain * learned.n_topic, sizeof *tokens, &tokens), 0);
     status = status ? status : em_agree_first(count_tokens(self, at, tokens), 0);
     learned.tokens = tokens;
     return status ? status : em_lda_pool_priors(&learned, at->theta);

@@ -128,11 +128,10 @@ em_status em_lda_exchange_send(em_lda_exchange *e, const em_shards *shards, em_s
                                bool *more, int32_t *count)
 {
     int64_t n_more = *more, in = 0;
-    em_status status;
 
     if (e->n_shard == 1)
         return own;
-    status = shards->sum(shards->context, own, 1, &n_more);
+    em_status status = shards->sum(shards->context, own, 1, &n_more);
     if (!status)
         status = shards->exchange(shards->context, EM_OK, e->bytes, (const void *const *)e->out,
                                   e->taken, &e->in_capacity, &e->in);

@@ -17,12 +17,11 @@ struct em_fold_in {
 em_status em_fold_in_create(em_owner *owner, int64_t n_topic, int64_t most, em_fold_in **out)
 {
     const int64_t stride = em_topic_stride(n_topic), items = (most + 31) / 32 * 8;
-    em_fold_in *f;
     const em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
 
     if (status)
         return status;
-    f = *out;
+    em_fold_in *f = *out;
     *f = (em_fold_in){.n_topic = n_topic, .stride = stride, .most = most};
     return em_own_all(owner, EM_ARRAY(f->topic, most), EM_ARRAY(f->drawn, most),
                       EM_ARRAY(f->bits, 4 * items), EM_ARRAY(f->item, items),

@@ -67,12 +67,11 @@ em_status em_held_out_create(em_owner *owner, const em_corpus *corpus, const em_
     const int64_t n = corpus->n_local, n_entry = corpus->start[n];
     const int64_t n_score = scored ? scored->start[n] : n_entry;
     int64_t widest = 0;
-    em_held_out *h;
     em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
 
     if (status)
         return status;
-    h = *out;
+    em_held_out *h = *out;
     h->n_document = n;
     h->is_first = shard == 0;
     status = em_own_all(owner, EM_ARRAY(h->fold_start, n + 1), EM_ARRAY(h->score_start, n + 1),

@@ -89,12 +89,11 @@ static em_status allocate_arrays(em_owner *owner, em_local *local)
 em_status em_local_create(em_owner *owner, em_corpus *corpus, int64_t n_topic,
                           const em_local_options *options, em_local **out)
 {
-    em_local *local;
     em_status status = em_own_all(owner, EM_ARRAY(*out, 1));
 
     if (status)
         return status;
-    local = *out;
+    em_local *local = *out;
     local->corpus = corpus;
     local->options = options;
     local->n_topic = n_topic;
@@ -175,11 +174,10 @@ static void count_tokens(em_local *local, int64_t n)
 
 static void begin(em_local *local, const em_local_query *query, int64_t n)
 {
-    int64_t n_run;
-
     for (int64_t i = 0; i < n; i++)
         local->document[i] = em_corpus_fetched(local->corpus, i);
-    n_run = em_sort_entries(local->corpus->n_word, n, local->document, local->start, local->entry);
+    int64_t n_run =
+        em_sort_entries(local->corpus->n_word, n, local->document, local->start, local->entry);
     for (int64_t i = 0; !query->topic && i < 4 * local->item_capacity; i++)
         local->topic[i] = (uint16_t)local->n_topic;
     if (query->topic)

@@ -233,11 +233,10 @@ static em_status send_counts(const em_sweep *sweep, em_status own, bool *more)
 static em_status send_full(const em_sweep *sweep, bool *failed)
 {
     bool more = true;
-    em_status status;
 
     if (!em_lda_exchange_is_full(sweep->exchange))
         return EM_OK;
-    status = send_counts(sweep, EM_OK, &more);
+    em_status status = send_counts(sweep, EM_OK, &more);
     *failed = status < 0;
     return status;
 }

@@ -50,13 +50,11 @@ static em_status allocate_arrays(em_topic_model *self, bool warm)
 em_status em_topic_model_open(em_topic_model *self, const em_topic_kind *kind,
                               const em_topic_options *options, const em_model_context *context)
 {
-    em_status status;
-
     self->kind = kind;
     self->options = options;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
-    status = read_data(self, options, context);
+    em_status status = read_data(self, options, context);
     status = status ? status : em_topic_parameters_create(&self->memory, &self->topics);
     if (!status)
         status = em_local_create(&self->memory, self->corpus, options->topics, &options->local,

@@ -178,12 +178,11 @@ em_status em_topic_record_create(em_owner *owner, const em_topic_options *option
                                  const em_model_context *context, const em_corpus *corpus,
                                  uint64_t *hash, em_topic_record **out)
 {
-    em_topic_record *record;
     em_status status = em_agree_first(em_own_all(owner, EM_ARRAY(*out, 1)), 0);
 
     if (status)
         return status;
-    record = *out;
+    em_topic_record *record = *out;
     *record = (em_topic_record){
         .owner = owner,
         .options = options,
@@ -327,7 +326,6 @@ static em_status score(em_topic_record *record, const em_update *after,
     const em_held_out *h = record->held_out;
     const em_stream stream = em_fold_in_stream(after->seed, state->chain, after->number);
     int64_t sums[2 * EM_FOLD_INS];
-    em_status status;
 
     for (int f = 0; f < record->n_fold_in; f++) {
         const bool by_gibbs = f == EM_FOLD_IN_GIBBS;
@@ -338,7 +336,8 @@ static em_status score(em_topic_record *record, const em_update *after,
         sums[2 * f] = em_held_out_score(h, &record->shape, &parameters, (int64_t)row[N_SCORED],
                                         probability_of(record, f, state->chain), &sums[2 * f + 1]);
     }
-    status = after->shards->sum(after->shards->context, EM_OK, 2 * record->n_fold_in, sums);
+    em_status status =
+        after->shards->sum(after->shards->context, EM_OK, 2 * record->n_fold_in, sums);
     for (int f = 0; f < record->n_fold_in; f++) {
         row[SCORE + f] = em_held_out_perplexity(h, sums[2 * f]);
         if (!status && !after->warmup)
@@ -515,12 +514,11 @@ static em_status visit_chunk(em_topic_record *record, const em_visitor *visitor,
 {
     const int64_t left = record->n_phi - first, n = left < CHUNK ? left : CHUNK;
     char name[40];
-    em_status status;
 
     snprintf(name, sizeof name, first ? "phi_%" PRId64 : "phi", first / CHUNK);
     for (int64_t c = 0; !visitor->restores && c < record->n_chain; c++)
         gather_means(record, record->first_chain + c, first, n, record->chunk + c * n);
-    status = visitor->chains(visitor->context, name, n, record->chunk);
+    em_status status = visitor->chains(visitor->context, name, n, record->chunk);
     for (int64_t c = 0; !status && visitor->restores && c < record->n_chain; c++)
         restore_means(record, record->first_chain + c, first, n, record->chunk + c * n);
     return status;

@@ -31,12 +31,11 @@ em_status em_artificial_noise_create(double variance, const em_model_context *co
 {
     const em_stream stream = {context->seed, EM_ALL_CHAINS, 0, EM_RNG_DATA};
     const int64_t dim = model->dim;
-    em_status status;
 
     *out = (em_artificial_noise){NULL, NULL};
     if (!(variance > 0))
         return EM_OK;
-    status = em_allocate_doubles(em_stride(N_OBSERVATION * dim), &out->b);
+    em_status status = em_allocate_doubles(em_stride(N_OBSERVATION * dim), &out->b);
     if (status)
         return status;
     em_normals(&stream, N_OBSERVATION * dim, out->b);

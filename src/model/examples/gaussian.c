@@ -266,12 +266,11 @@ static em_status name_blocks(gaussian *self, int64_t n)
 {
     enum { NAME = 32 };
     const int64_t dim = self->model.dim;
-    em_status status;
 
     if (n > dim)
         return em_fail(EM_ECONFIG, "model: found %lld blocks, expected at most %lld, the dimension",
                        (long long)n, (long long)dim);
-    status = em_allocate_all(EM_ARRAY(self->block, n), EM_ARRAY(self->names, n * NAME));
+    em_status status = em_allocate_all(EM_ARRAY(self->block, n), EM_ARRAY(self->names, n * NAME));
     for (int64_t b = 0, first = 0; !status && b < n; first += self->block[b++].count) {
         snprintf(self->names + b * NAME, NAME, "block_%lld", (long long)b + 1);
         self->block[b] =
@@ -311,12 +310,10 @@ static em_status make_precision(gaussian *self, const gaussian_options *options,
 static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
                       em_node_array *node_array, const em_model_context *context)
 {
-    em_status status;
-
     self->model.dim = choose_dim(options, table);
     self->stride = em_stride(self->model.dim);
     self->diagonal = !table && !options->rotation;
-    status = em_agree_first(allocate(self), 0);
+    em_status status = em_agree_first(allocate(self), 0);
     status = status ? status : make_precision(self, options, table, node_array, context->seed);
     status = status ? status : load_mean(self, options->mean);
     if (!status)
@@ -334,7 +331,6 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     char *path = options->precision ? options->precision : options->covariance;
     EM_SCOPED_BY(em_node_array_destroy) em_node_array *node_array = NULL;
     EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
-    em_status status;
 
     if (options->precision && options->covariance)
         return em_fail(EM_ECONFIG, "model: found both precision and covariance, expected one");
@@ -343,7 +339,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
                        "model: found %s together with a file of the matrix, expected none: the "
                        "option is for a generated matrix",
                        options->rotation ? "rotation" : "condition");
-    status = em_node_array_create(0, &node_array);
+    em_status status = em_node_array_create(0, &node_array);
     if (!status && path)
         status = read_matrix(path, em_node_array_writes(node_array), &table);
     return status ? status : fill((gaussian *)model, options, table, node_array, context);

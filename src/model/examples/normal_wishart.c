@@ -131,14 +131,13 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     const normal_wishart_options *options = untyped;
     const int64_t n = options->n == INT64_MIN ? DEFAULT_N : options->n;
     normal_wishart *self = (normal_wishart *)model;
-    em_status status;
 
     if (options->data && options->n != INT64_MIN)
         return em_fail(EM_ECONFIG,
                        "model.n: found %lld together with data %s, expected one of the two",
                        (long long)options->n, options->data);
-    status = options->data ? read_column(options->data, &self->table)
-                           : generate(n, context->seed, &self->table);
+    em_status status = options->data ? read_column(options->data, &self->table)
+                                     : generate(n, context->seed, &self->table);
     if (status)
         return status;
     const em_share rows =

@@ -36,7 +36,6 @@ static em_status read_prior(const char *name, const char *key, const json_t *val
     const em_prior_law *law = NULL;
     char expected[256] = "a distribution (";
     double x[3] = {0};
-    em_status status;
 
     for (int kind = EM_PRIOR_DEFAULT + 1; kind < EM_N_PRIOR; kind++) {
         em_append(sizeof expected, expected, "%s, ", em_prior_laws[kind].name);
@@ -48,7 +47,7 @@ static em_status read_prior(const char *name, const char *key, const json_t *val
     em_append(sizeof expected, expected, "uniform), lower, upper or size");
     if (!law)
         return fail(name, key, expected);
-    status = read_numbers(name, key, value, strlen(law->numbers), x);
+    em_status status = read_numbers(name, key, value, strlen(law->numbers), x);
     for (size_t i = 0; !status && law->numbers[i]; i++) {
         const char letter = law->numbers[i];
         if (letter != 'l' && !(x[i] >= 1e-300 && x[i] <= 1e300))

@@ -66,7 +66,6 @@ static em_status read_members(process *self, const json_t *answer, double *outpu
 {
     const bool has_data = self->base.options->data.count > 0;
     const json_t *id = json_object_get(answer, "id"), *error = json_object_get(answer, "error");
-    em_status status;
 
     if (!json_is_object(answer))
         return em_fail(EM_NONFINITE, "the answer is not a JSON object");
@@ -75,7 +74,8 @@ static em_status read_members(process *self, const json_t *answer, double *outpu
     if (error)
         return em_fail(EM_NONFINITE, "the program says: %.200s",
                        json_is_string(error) ? json_string_value(error) : "error");
-    status = read_list(answer, has_data ? "output" : "log_density", self->base.n_output, output);
+    em_status status =
+        read_list(answer, has_data ? "output" : "log_density", self->base.n_output, output);
     if (!status && gradient && isfinite(output[0]))
         status = read_list(answer, "gradient", self->base.n, gradient);
     return status;

@@ -181,15 +181,14 @@ em_status em_collinear_say(const em_table *table, bool intercept, const double *
                       .response_sd = response_sd,
                       .intercept = intercept,
                       .n = n};
-    em_status status;
 
     if (table->column || n < 2 || n > MOST_COLUMNS || table->total <= table->n_column + intercept ||
         (double)table->total * (double)n * (double)n > MOST_PRODUCTS)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(s.block, n * BLOCK), EM_ARRAY(s.product, n * n),
-                             EM_ARRAY(s.gram, n * n), EM_ARRAY(s.factor, n * n),
-                             EM_ARRAY(s.coefficient, n), EM_ARRAY(s.sum, n * n),
-                             EM_ARRAY(s.left_out, n));
+    em_status status = em_allocate_all(EM_ARRAY(s.block, n * BLOCK), EM_ARRAY(s.product, n * n),
+                                       EM_ARRAY(s.gram, n * n), EM_ARRAY(s.factor, n * n),
+                                       EM_ARRAY(s.coefficient, n), EM_ARRAY(s.sum, n * n),
+                                       EM_ARRAY(s.left_out, n));
     status = em_agree_first(status, 0);
     if (!status)
         find_combinations(&s);

@@ -406,12 +406,12 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     const em_regression_options *regression = &options->regression;
     const em_regression_plan plan = plan_of(options);
     em_table *table = NULL;
-    em_status status;
 
     if (options->noise == NOISE_NORMAL && !isnan(options->nu))
         return em_fail(EM_ECONFIG, "model.nu: found %g for normal noise, expected noise: student_t",
                        options->nu);
-    status = em_features_read(&regression->table, context->fitted, &table, &self->base.features);
+    em_status status =
+        em_features_read(&regression->table, context->fitted, &table, &self->base.features);
     status = status ? status : em_regression_create(&self->base, table, regression, context, &plan);
     em_table_destroy(&table);
     if (!status && !context->fitted)

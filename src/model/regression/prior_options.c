@@ -126,13 +126,12 @@ static em_status read_prior(const prior_target *at, bool positive, const json_t 
 static em_status read_column(const prior_target *at, const char *name, const json_t *value)
 {
     em_prior_options *o = at->out;
-    em_status status;
 
     if (strcmp(name, "default") == 0)
         return read_prior(at, false, value, &o->coefficient);
     if (strcmp(name, "intercept") == 0)
         return fail(at, name, "columns: its prior is model.prior.intercept");
-    status = em_reserve(&o->named, &o->capacity, o->n_named, o->n_named + 1);
+    em_status status = em_reserve(&o->named, &o->capacity, o->n_named, o->n_named + 1);
     if (status)
         return status;
     em_named_prior *named = &o->named[o->n_named];

@@ -178,13 +178,12 @@ static em_status create_design(em_regression *self, const em_table *table,
                                const em_table_options *options, const em_model_context *context)
 {
     em_scaling scaling = {NULL, NULL};
-    em_status status;
 
     if (context->fitted)
         return create_fitted_design(self, table, options, context);
     if (!self->prior)
         return em_design_create(table, options, context->shard, context->n_shard, &self->design);
-    status = em_agree_first(
+    em_status status = em_agree_first(
         em_regression_scaling(self, table->n_column + options->intercept, &scaling), 0);
     if (!status)
         status = em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
@@ -198,10 +197,9 @@ static em_status prepare_design(em_regression *self, const em_table *table,
                                 const em_model_context *context, bool identity)
 {
     em_table_options as = options->table;
-    em_status status;
 
     as.intercept = self->intercept;
-    status = create_design(self, table, &as, context);
+    em_status status = create_design(self, table, &as, context);
 
     status = status ? status : em_regression_centre(self, identity);
     if (!status && self->unit != 1)
@@ -218,12 +216,11 @@ static em_status prepare_original(em_regression *self)
 {
     const em_design *design = self->design;
     const bool intercept = self->intercept;
-    em_status status;
 
     if (!self->standardised)
         return EM_OK;
     self->n_original = design->n_column + !intercept;
-    status = em_own_all(&self->memory, EM_ARRAY(self->original, self->n_original));
+    em_status status = em_own_all(&self->memory, EM_ARRAY(self->original, self->n_original));
     if (!status && !intercept)
         self->original[0] = "intercept";
     for (int64_t j = 0; !status && j < design->n_column; j++)

@@ -115,13 +115,12 @@ static em_status find_response(finding *f)
                          .n_row = f->table->n_row,
                          .value = f->table->response};
     EM_SCOPED_BY(em_moments_release) em_moments moments = {0};
-    em_status status;
 
     f->mean = 0;
     f->sd = 1;
     if (!f->plan->identity)
         return EM_OK;
-    status = em_moments_find(&response, true, &moments);
+    em_status status = em_moments_find(&response, true, &moments);
     if (!status) {
         f->mean = moments.mean[0];
         if (moments.smallest[0] < moments.largest[0])
@@ -250,12 +249,11 @@ em_status em_regression_find_priors(em_regression *self, const em_table *table,
 em_status em_regression_scaling(const em_regression *self, int64_t n, em_scaling *to)
 {
     double *centre = NULL, *scale = NULL;
-    em_status status;
 
     *to = (em_scaling){NULL, NULL};
     if (!self->prior)
         return EM_OK;
-    status = em_allocate_doubles(n, &centre);
+    em_status status = em_allocate_doubles(n, &centre);
     status = status ? status : em_allocate_doubles(n, &scale);
     for (int64_t j = 0; !status && j < n; j++) {
         centre[j] = self->mean[j];

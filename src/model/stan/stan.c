@@ -184,7 +184,6 @@ static bool constrain_less(em_stan *self, const double *theta, bool transformed)
     const em_stan_library *library = &self->library;
     const em_stan_model *program;
     char *error = NULL;
-    bool good;
 
     if (self->simpler) {
         self->without_generated = library->construct(self->simpler, self->seed, &error);
@@ -194,7 +193,8 @@ static bool constrain_less(em_stan *self, const double *theta, bool transformed)
         library->free_error(error);
     error = NULL;
     program = self->without_generated ? self->without_generated : self->program;
-    good = library->constrain(program, transformed, false, theta, self->flat, NULL, &error) == 0;
+    bool good =
+        library->constrain(program, transformed, false, theta, self->flat, NULL, &error) == 0;
     if (error)
         library->free_error(error);
     return good;

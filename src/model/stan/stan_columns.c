@@ -39,14 +39,12 @@ typedef struct column {
 /* The number of a table, which is added to the list if it is not in it. */
 static em_status find_table(tables *all, const char *path, int *number)
 {
-    em_status status;
-
     for (*number = 0; *number < all->count; ++*number)
         if (strcmp(all->path[*number], path) == 0)
             return EM_OK;
     if (all->count == MOST_TABLES)
         return em_fail(EM_ECONFIG, "model.data: more than %d tables", MOST_TABLES);
-    status = em_copy_text(path, &all->path[all->count]);
+    em_status status = em_copy_text(path, &all->path[all->count]);
     all->count += !status;
     return status;
 }
@@ -55,13 +53,12 @@ static em_status find_table(tables *all, const char *path, int *number)
 static em_status want(names *wanted, const char *name)
 {
     char printable[EM_FITTED_BYTES];
-    em_status status;
 
     em_text_escape(name, printable, sizeof printable);
     for (int64_t i = 0; i < wanted->n; i++)
         if (strcmp(wanted->name[i], printable) == 0)
             return EM_OK;
-    status = em_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1);
+    em_status status = em_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1);
     status = status ? status : em_copy_text(printable, &wanted->name[wanted->n]);
     wanted->n += !status;
     return status;

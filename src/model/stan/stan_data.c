@@ -88,7 +88,6 @@ static void forget(data_reading *r)
 static em_status keep(data_reading *r, double value)
 {
     em_stan_datum *datum = r->datum;
-    em_status status;
 
     if (datum->capacity < 0)
         return EM_OK;
@@ -97,7 +96,8 @@ static em_status keep(data_reading *r, double value)
         datum->capacity = -1;
         return EM_OK;
     }
-    status = em_reserve(&datum->value, &datum->capacity, datum->n_value, datum->n_value + 1);
+    em_status status =
+        em_reserve(&datum->value, &datum->capacity, datum->n_value, datum->n_value + 1);
     if (status)
         return status;
     datum->value[datum->n_value++] = value;
@@ -124,12 +124,11 @@ static em_status not_a_number(const data_reading *r)
 static em_status read_number(data_reading *r)
 {
     bool is_integer = true;
-    double value;
     const size_t length = em_json_number(r->at, &is_integer);
 
     if (!strchr(" \t\r\n,]}", r->at[length]))
         return not_a_number(r);
-    value = strtod(r->at, NULL);
+    double value = strtod(r->at, NULL);
     if (!isfinite(value))
         return unexpected(r, "a number that fits a double");
     fwrite(r->at, 1, length, r->out);

@@ -115,7 +115,6 @@ static em_status read_statement(em_stan_declared *declared, em_stan_block block,
                                 const char *end)
 {
     const char *base = start, *at;
-    size_t type_length;
     em_status status = EM_OK;
 
     if (is_word(base, "array"))
@@ -125,7 +124,7 @@ static em_status read_statement(em_stan_declared *declared, em_stan_block block,
         at = em_stan_skip_blanks(past(em_stan_find_outside(at, ">")));
     if (at < end && (*at == '[' || *at == '('))
         at = em_stan_skip_blanks(skip_brackets(at));
-    type_length = (size_t)(at - start);
+    size_t type_length = (size_t)(at - start);
     while (!status && at < end && em_stan_word_length(at) > 0) {
         status = add(declared, block, is_word(base, "int"), start, type_length, at,
                      em_stan_word_length(at));

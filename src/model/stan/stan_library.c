@@ -99,10 +99,8 @@ static em_status identify_compiled(const char *path, em_stan_library *library)
 
 em_status em_stan_library_open(const char *path, bool interpreter, em_stan_library *out)
 {
-    em_status status;
-
     *out = (em_stan_library){.handle = NULL};
-    status = em_shared_object_load(path, &out->handle);
+    em_status status = em_shared_object_load(path, &out->handle);
     status = status ? status : check_version(path, out);
     status = status ? status : take_functions(path, interpreter, out);
     if (status)

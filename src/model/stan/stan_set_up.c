@@ -276,7 +276,6 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     const int n = library->count(self->program, true, true);
     const char *names = library->names(self->program, true, true);
     em_stan_variables *variables = NULL;
-    em_status status;
 
     if (dim < 1)
         return em_fail(EM_EDATA, "%s: found no parameters, expected at least one to sample",
@@ -284,7 +283,7 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     self->model.dim = dim;
     self->n_parameter = library->count(self->program, false, false);
     self->n_transformed = library->count(self->program, true, false) - self->n_parameter;
-    status = em_stan_variables_create(names ? names : "", &variables);
+    em_status status = em_stan_variables_create(names ? names : "", &variables);
     self->variables = variables;
     if (!status && variables->n_element != n)
         status = em_fail(

@@ -64,11 +64,10 @@ static double value_of(const char *name, size_t length, const em_stan_data *data
 /* Reads the value of one more operand, and moves *at past it. */
 static double read_operand(const char **at, const em_stan_data *data)
 {
-    const char *start;
     size_t length;
 
     *at = em_stan_skip_blanks(*at);
-    start = *at;
+    const char *start = *at;
     length = em_stan_word_length(start);
     *at += length;
     if (length == 0)
@@ -130,7 +129,6 @@ static const type *find_type(const char *name)
  * type is not known here. */
 static bool read_declaration(const char *at, const em_stan_data *data, shape *out)
 {
-    const type *found;
     int n_array;
 
     out->n = 0;
@@ -142,7 +140,7 @@ static bool read_declaration(const char *at, const em_stan_data *data, shape *ou
         at = em_stan_skip_blanks(at);
     }
     n_array = out->n;
-    found = find_type(at);
+    const type *found = find_type(at);
     if (!found)
         return false;
     at = em_stan_skip_blanks(at + strlen(found->name));

@@ -170,11 +170,10 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
     const int64_t bytes = (int64_t)strlen(names) + 1;
     arrangement a = {.out = NULL};
     int64_t n = *names != '\0';
-    em_status status;
 
     for (const char *c = names; *c; c++)
         n += *c == ',';
-    status = em_allocate(1, sizeof *a.out, &a.out);
+    em_status status = em_allocate(1, sizeof *a.out, &a.out);
     if (!status)
         status = em_own_all(&a.out->memory, EM_ARRAY(a.out->names, bytes),
                             EM_ARRAY(a.out->variable, n), EM_ARRAY(a.out->place, n));

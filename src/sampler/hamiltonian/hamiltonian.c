@@ -130,12 +130,11 @@ em_status em_hamiltonian_stage(em_posterior *posterior, int64_t n, const em_mass
                             .theta = points->theta,
                             .log_density = points->log_density,
                             .gradient = points->gradient};
-    em_status status;
 
     if (stage == 0)
         kick(points, n, splitting->kick[0], step_size);
     drift(points, n, splitting->drift[stage], step_size);
-    status = em_posterior_evaluate(posterior, &query);
+    em_status status = em_posterior_evaluate(posterior, &query);
     if (status < 0)
         return status;
     em_mass_velocity(mass, n, points->gradient, points->acceleration);
@@ -168,13 +167,11 @@ bool em_hamiltonian_failed(const em_posterior *posterior, const em_points *point
 em_status em_hamiltonian_probe(const em_step_context *context, const em_block *block,
                                em_points *points, double *acceptance)
 {
-    em_status status;
-
     em_hamiltonian_refresh(context, block, points);
     for (int64_t c = 0; c < block->n_chain; c++)
         acceptance[c] = em_hamiltonian_energy(points, c);
-    status = em_hamiltonian_leap(context->posterior, block->n_chain, context->mass,
-                                 context->step_size, points);
+    em_status status = em_hamiltonian_leap(context->posterior, block->n_chain, context->mass,
+                                           context->step_size, points);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         acceptance[c] = fmin(1, exp(acceptance[c] - em_hamiltonian_energy(points, c)));
     return status;

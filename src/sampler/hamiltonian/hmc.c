@@ -216,12 +216,11 @@ static em_status hmc_by_u_turn(hmc_sampler *s, const em_step_context *context, e
 static em_status hmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     hmc_sampler *s = (hmc_sampler *)base;
-    em_status status;
 
     if (s->initial && context->trajectory.kind != EM_TRAJECTORY_TIME)
         return hmc_by_u_turn(s, context, block);
     const int64_t n_stage = hmc_plan_stages(s, context, block->n_chain);
-    status = hmc_trajectory(s, context, block, n_stage);
+    em_status status = hmc_trajectory(s, context, block, n_stage);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         hmc_resolve(s, context, block, c);
         block->stat[EM_STAT_STEP_SIZE][c] = s->step[c] / s->splitting.n_stage;

@@ -160,14 +160,13 @@ static em_status sghmc_naive_step(em_sampler *base, const em_step_context *conte
     naive_sampler *s = (naive_sampler *)base;
     const int64_t n_step =
         em_draw_length(context, s->options->stochastic.leapfrog_steps, s->options->jitter);
-    em_status status;
 
     em_langevin_refresh(&s->langevin, context, block);
     em_langevin_begin(&s->langevin, context, block, 0);
     memcpy(s->gradient_before, block->gradient,
            (size_t)(block->n_chain * block->stride) * sizeof(double));
     sghmc_naive_kinetic_energy(s, context, block);
-    status = sghmc_naive_trajectory(s, context, block, n_step);
+    em_status status = sghmc_naive_trajectory(s, context, block, n_step);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         sghmc_naive_resolve(s, context, block, c);
         block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;

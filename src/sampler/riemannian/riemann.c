@@ -248,10 +248,8 @@ static em_status riemann_solve_position(em_riemann *r, double eps, const double 
 
 em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p)
 {
-    em_status status;
-
     memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
-    status = riemann_solve_momentum(r, eps, g, p);
+    em_status status = riemann_solve_momentum(r, eps, g, p);
     status = status ? status : riemann_solve_position(r, eps, p, theta);
     return status ? status : riemann_set_position(r, theta);
 }
@@ -272,10 +270,9 @@ static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g
 {
     const size_t vector = (size_t)r->dim * sizeof *p;
     const size_t matrix = r->by_element ? vector : (size_t)r->dim * vector;
-    em_status status;
 
     memcpy(r->back, p, vector);
-    status = riemann_solve_momentum(r, -eps, g, r->back);
+    em_status status = riemann_solve_momentum(r, -eps, g, r->back);
     if (!status && !riemann_same(r->dim, r->back, r->half))
         status = EM_NONFINITE;
     if (status)

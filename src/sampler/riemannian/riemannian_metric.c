@@ -44,7 +44,6 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
 {
     const int64_t n = m->dim;
     const bool dense = structure == EM_MASS_DENSE;
-    em_status status;
 
     if (m->root && m->structure == structure)
         return EM_OK;
@@ -52,7 +51,7 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
     em_release_from(m->owner, &m->derivative);
     em_release_from(m->owner, &m->scratch);
     m->structure = structure;
-    status = em_own_all(m->owner, EM_ARRAY(m->root, dense ? n * n : m->stride));
+    em_status status = em_own_all(m->owner, EM_ARRAY(m->root, dense ? n * n : m->stride));
     if (!status && dense)
         status = em_own_all(m->owner, EM_ARRAY(m->scratch, n * n + 3 * n));
     if (!status && dense && m->kind == EM_METRIC_FISHER)
@@ -74,11 +73,9 @@ typedef struct position {
 /* Sets A to the Cholesky factor of W. */
 static em_status metric_set_mass(em_metric *m, const position *at)
 {
-    em_status status;
-
     if (m->placed && m->version == at->mass->version)
         return EM_OK;
-    status = metric_prepare(m, at->mass->ops->structure);
+    em_status status = metric_prepare(m, at->mass->ops->structure);
     status = status ? status : em_mass_matrix(at->mass, EM_MAP_VELOCITY, m->structure, m->root);
     if (status)
         return status;

@@ -139,14 +139,13 @@ static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context 
 {
     const double eps = context->step_size[c], scale = sqrt(s->options->diffusion * eps);
     const int64_t number = 2 * em_stochastic_step_number(&s->options->stochastic, context, k);
-    em_status status;
 
     sgrnphmc_drive(s, eps);
     sgrnphmc_damp(s, eps);
     em_riemann_add_noise(s->riemann, scale,
                          sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number),
                          s->riemann->momentum);
-    status = sgrnphmc_leap(s, context, block, c, k);
+    em_status status = sgrnphmc_leap(s, context, block, c, k);
     em_riemann_add_noise(s->riemann, scale,
                          sgrnphmc_normals(s, context, block, c, EM_RNG_NOISE, number + 1),
                          s->riemann->momentum);

@@ -28,11 +28,10 @@ static em_status bath_frame_dense(int64_t n, const double *A, const double *V, d
                                   double *value, double *work)
 {
     double *root = work, *inverse = root + n * n, *scratch = inverse + n * n;
-    em_status status;
 
     memcpy(root, A, (size_t)(n * n) * sizeof *root);
     memset(value, 0, (size_t)n * sizeof *value);
-    status = em_cholesky(n, root, n);
+    em_status status = em_cholesky(n, root, n);
     if (status || !V) {
         em_transpose(n, root, y);
         return status;
@@ -60,7 +59,6 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
                    double *value)
 {
     EM_SCOPED double *work = NULL;
-    em_status status;
 
     if (structure == EM_MASS_DIAG) {
         for (int64_t i = 0; i < dim; i++) {
@@ -69,7 +67,7 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
         }
         return em_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
     }
-    status = em_allocate_doubles(3 * dim * dim, &work);
+    em_status status = em_allocate_doubles(3 * dim * dim, &work);
     return status ? status : bath_frame_dense(dim, A, V, y, value, work);
 }
 
@@ -130,13 +128,12 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
         noise && noise->structure == EM_MASS_DENSE ? EM_MASS_DENSE : mass->ops->structure;
     const int64_t size = em_mass_size(structure, dim);
     EM_SCOPED double *M = NULL;
-    double *V;
     em_status status = em_allocate_doubles(2 * size, &M);
 
     *out = NULL;
     if (status)
         return status;
-    V = M + size;
+    double *V = M + size;
     status = em_mass_matrix(mass, EM_MAP_SOLVE, structure, M);
     if (noise)
         em_spread(noise->structure, structure, dim, noise->covariance, V);

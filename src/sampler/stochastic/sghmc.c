@@ -147,9 +147,8 @@ static void sghmc_set_friction(const sghmc_options *options, ingredients *a)
 static em_status sghmc_gather(const sghmc_options *options, const em_bath_key *key, ingredients *a)
 {
     const int64_t dim = a->dim;
-    em_status status;
+    em_status status = em_mass_matrix(key->mass, EM_MAP_VELOCITY, a->structure, a->W);
 
-    status = em_mass_matrix(key->mass, EM_MAP_VELOCITY, a->structure, a->W);
     status = status ? status : em_mass_matrix(key->mass, EM_MAP_SOLVE, a->structure, a->M);
     sghmc_set_friction(options, a);
     if (key->noise)
@@ -188,11 +187,10 @@ static void sghmc_mix_diag(int integrator, double eps, ingredients *a)
 static em_status sghmc_noise_of_kick(double eps, ingredients *a)
 {
     const int64_t n = a->dim;
-    em_status status;
 
     for (int64_t k = 0; k < n; k++)
         a->rate[k] = eps / 2 * (1 + a->factor[k]);
-    status = em_spectral(n, a->y, n, a->rate, a->X);
+    em_status status = em_spectral(n, a->y, n, a->rate, a->X);
     em_multiply(n, a->X, a->W, n, a->scratch);
     em_multiply(n, a->scratch, a->V, n, a->Y);
     em_multiply(n, a->W, a->X, n, a->scratch);

@@ -113,7 +113,6 @@ static em_status stochastic_take_partitioned(em_sampler *sampler, const em_step_
     em_early_normals early = {.end = 0};
     const em_meanwhile meanwhile = {draw_early, &early};
     em_step_context own = *context;
-    em_status status;
 
     if (em_posterior_partitions_gradient(context->posterior, block->n_chain))
         own.ranges = &ranges;
@@ -123,7 +122,7 @@ static em_status stochastic_take_partitioned(em_sampler *sampler, const em_step_
     own.early = block->n_chain == 1 ? &early : NULL;
     block->theta =
         em_posterior_begin_partitioned(context->posterior, early.own, own.home, &meanwhile);
-    status = take(sampler, &own, block, 0);
+    em_status status = take(sampler, &own, block, 0);
     block->theta = own.home;
     em_posterior_end_partitioned(context->posterior);
     return status;

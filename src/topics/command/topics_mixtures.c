@@ -40,12 +40,11 @@ static em_status open_table(const char *path, int64_t n_row, int64_t n_column, u
 {
     const em_numbers_form form = {
         .n_row = n_row, .n_column = n_column, .n_entry = -1, .hashed = true, .hash = hash};
-    em_status status;
 
     *out = (table_file){.path = path};
     if (access(path, F_OK) == 0)
         return refuse_file(path);
-    status = em_file_check_folder(path);
+    em_status status = em_file_check_folder(path);
     if (status)
         return status;
     status = em_format_text(&out->part, "%s.%lld.part", path, (long long)getpid());

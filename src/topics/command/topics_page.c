@@ -248,15 +248,13 @@ static void put_scores(FILE *out, const em_topics *t)
 
 em_status em_topics_put(FILE *out, const em_topics *t)
 {
-    em_status status;
-
     fprintf(out, "<h2 id=\"topics\">Topics, the largest first</h2>\n");
     fprintf(out, "<p>%lld topics of %lld words, %lld chain%s.</p>\n", (long long)t->n_topic,
             (long long)t->n_word, (long long)t->n_chain, em_plural(t->n_chain));
     put_scores(out, t);
     fprintf(out, "<div class=\"wide\"><table><thead><tr><th>topic<th>share<th>coherence<th>chains"
                  "<th class=\"words\">words<th class=\"words\">nearest</thead><tbody>\n");
-    status = put_topics(out, t);
+    em_status status = put_topics(out, t);
     fprintf(
         out,
         "</tbody></table></div>\n<p class=\"faint\">Topics are numbered as in the first chain. The "
@@ -270,14 +268,12 @@ em_status em_topics_put(FILE *out, const em_topics *t)
 
 static em_status put_page(FILE *out, const em_topics *t)
 {
-    em_status status;
-
     if (t->verdict) {
         fprintf(out, "<p>The run: ");
         em_escape_html(out, t->verdict);
         fprintf(out, ".</p>\n");
     }
-    status = em_topics_put(out, t);
+    em_status status = em_topics_put(out, t);
     status = status ? status : put_traces(out, t);
     fprintf(out, "</body></html>\n");
     return status;

@@ -56,7 +56,6 @@ static em_status read_topics(em_topics *t, em_reader *reader)
     const int64_t phi = em_reader_find(reader, "phi"),
                   share = em_reader_find(reader, "topic_share");
     int64_t complete;
-    em_status status;
 
     if (em_reader_int(reader, "complete", &complete) && !complete)
         return em_fail(EM_EDATA,
@@ -77,7 +76,7 @@ static em_status read_topics(em_topics *t, em_reader *reader)
         return em_fail(EM_EDATA, "%s: found %lld topic_share, expected %lld", t->path,
                        (long long)em_reader_variable_at(reader, share)->size,
                        (long long)t->n_topic);
-    status = copy_words(t, variable);
+    em_status status = copy_words(t, variable);
     status = status ? status : em_allocate(variable->size, sizeof *t->mean, &t->mean);
     status = status ? status : em_reader_floats(reader, phi, 0, 0, variable->size, t->mean);
     status = status ? status : read_averages(reader, share, t->n_chain, &t->share);
