@@ -7,7 +7,6 @@
 #include "run/loop/predict.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static em_status predict(em_prediction *order)
 {
