@@ -128,13 +128,11 @@ static void adapt_step_factors(em_adapt *adapt, double mean)
 
 em_status em_update_step_size(em_adapt *adapt)
 {
-    em_status status = EM_OK;
-
     if (!adapt->adapts_step || adapt->n_since == 0)
         return EM_OK;
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->probe[c] = adapt->acceptance[c] / (double)adapt->n_since;
-    status = pool_means(adapt, adapt->probe, adapt->acceptance);
+    em_status status = pool_means(adapt, adapt->probe, adapt->acceptance);
     if (adapt->phase == EM_PHASE_INITIAL)
         adapt_step_factors(adapt, adapt->acceptance[0]);
     for (int64_t i = 0; i < adapt->n_pool; i++)

@@ -50,7 +50,6 @@ em_status em_page_make_folder(const char *path)
 em_status em_page_open(const char *path, em_page *page)
 {
     struct stat found;
-    int descriptor = -1;
 
     *page = (em_page){.path = NULL};
     em_status status = em_file_follow(path, &page->path);
@@ -60,7 +59,8 @@ em_status em_page_open(const char *path, em_page *page)
     if (!status) /* a unique name, so that no existing file is removed */
         status = em_format_text(&page->part, "%s.%ld.part", page->path, (long)getpid());
     if (!status) {
-        descriptor = open(page->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int descriptor =
+            open(page->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         page->out = descriptor < 0 ? NULL : fdopen(descriptor, "w");
     }
     return status || page->out ? status : fail_write(EM_EUSAGE, path);

@@ -446,10 +446,9 @@ em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_
 {
     const bool undefined = n < 1 || any_nan(n, draws);
     const bool equal = !undefined && em_all_equal(n, draws);
-    em_status status;
 
     if (!undefined && !equal) {
-        status = reserve_sorted(diag, n);
+        em_status status = reserve_sorted(diag, n);
         if (status)
             return status;
         em_sort(n, draws, diag->sorted, diag->folded);

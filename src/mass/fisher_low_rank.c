@@ -125,12 +125,11 @@ em_status em_fisher_directions(const em_mass_form *form, const double *current, 
     double *vector = NULL, *value = NULL;
     int64_t which[EM_MASS_MOST_RANK], count = 0;
     samples_span s = {.n = 0};
-    em_status status = EM_OK;
 
     set_scales(form, number);
     if (samples->n < 2)
         return EM_OK;
-    status = open_span(form, current, samples, number, &s);
+    em_status status = open_span(form, current, samples, number, &s);
     status = status ? status : em_span_find_frame(&s.all);
     status = status ? status : em_allocate_doubles(s.all.order * (s.all.order + 1), &vector);
     if (!status) {

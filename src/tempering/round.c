@@ -222,13 +222,12 @@ static em_status learn_reference(em_tempering *t, const em_samples *draws, const
 {
     const em_mass_form form = em_tempering_form(t);
     EM_SCOPED double *number = NULL;
-    em_status status = EM_OK;
 
     if (t->n_leg == 1)
         return EM_OK;
     if (t->most_rank == 0)
         return em_reference_learn(t, &form, t->centre, covariance);
-    status = em_allocate(form.ops->size(&form), sizeof *number, &number);
+    em_status status = em_allocate(form.ops->size(&form), sizeof *number, &number);
     if (!status) {
         em_low_rank_covariance(&form, t->learned, covariance, draws, number);
         status = em_reference_learn(t, &form, t->centre, number);

@@ -210,12 +210,11 @@ static em_status take_map(em_tempering *t, const em_noncentring_row *row, bool *
 {
     EM_SCOPED_BY(em_noncentring_release) em_noncentring map = {0};
     bool separates = false;
-    em_status status = EM_OK;
 
     *fits = !row || t->learns_map;
     if (!row || !*fits)
         return EM_OK;
-    status = em_noncentring_create(t->dim, &map);
+    em_status status = em_noncentring_create(t->dim, &map);
     status = status ? status : em_noncentring_set(&map, row);
     status = status ? status : em_coordinates_judge(t, &map, &separates);
     *fits = !separates && em_noncentring_count(&map).joint == 0;

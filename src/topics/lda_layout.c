@@ -121,12 +121,11 @@ static const char SCRATCH[] = "the scratch file of streamed topics";
 static em_status open_scratch(const char *folder, int *out)
 {
     EM_SCOPED char *path = NULL;
-    em_status status = EM_OK;
 
     *out = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*out >= 0)
         return EM_OK;
-    status = em_format_text(&path, "%s/emass-XXXXXX", folder);
+    em_status status = em_format_text(&path, "%s/emass-XXXXXX", folder);
     if (!status)
         *out = mkstemp(path);
     if (*out >= 0)
@@ -285,11 +284,10 @@ static em_status sort_entries(layout *l, filling *f)
 static void lay_out_block(const layout *l, const em_token_block *block, char *room)
 {
     em_block_view view;
-    int32_t *run_word;
     uint32_t *run_entry, *run_token, token = 0;
 
     view_layout(block, room, &view);
-    run_word = (int32_t *)view.run_word;
+    int32_t *run_word = (int32_t *)view.run_word;
     run_entry = (uint32_t *)view.run_entry;
     run_token = (uint32_t *)view.run_token;
     memcpy(room, l->entry, (size_t)block->n_entry * sizeof *l->entry);
@@ -374,7 +372,6 @@ static em_status keep_layout(layout *l, em_token_block *block)
 static em_status end_block(layout *l, filling *f)
 {
     em_tokens *t = l->tokens;
-    em_token_block *block;
     em_status status = em_reserve(&t->block, &l->block_capacity, t->n_block, t->n_block + 1);
 
     status = status ? status : sort_entries(l, f);
@@ -382,7 +379,7 @@ static em_status end_block(layout *l, filling *f)
         return status;
     f->block.first_document = t->n_document;
     note_sizes(l, f);
-    block = &t->block[t->n_block++];
+    em_token_block *block = &t->block[t->n_block++];
     *block = f->block;
     status = keep_documents(l, f);
     status = status ? status : keep_layout(l, block);

@@ -144,11 +144,10 @@ em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *poster
     const int64_t n = 2 * em_grid_n_chain(search->grid); /* each chain, and its steep point */
     const em_search_plan plan = {.least = n, .most = n};
     EM_SCOPED_BY(em_mode_search_destroy) em_mode_search *again = NULL;
-    em_status status = EM_OK;
 
     if (!em_steep_search_has_points(&search->steep))
         return EM_OK;
-    status = search_from(&at, search->dim, posterior, &plan, NULL, &again);
+    em_status status = search_from(&at, search->dim, posterior, &plan, NULL, &again);
     if (!status && again->n_mode > search->n_mode)
         status = judge_kept(again, posterior, &search->steep, out);
     return status;

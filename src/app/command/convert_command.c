@@ -274,14 +274,13 @@ static em_status convert_corpus(conversion *c)
 {
     counts *n = &c->counted;
     EM_SCOPED_BY(em_table_destroy) em_table *table = NULL, *again = NULL;
-    em_world *world;
     em_status status = c->is_text ? em_text_corpus_create(&c->text, &c->documents) : EM_OK;
 
     status = status ? status : scan(c, count_documents, n, &table);
     if (!status) {
         table->total = n->n_row;
         table->total_entries = n->n_entry;
-        world = em_world_enter(NULL);
+        em_world *world = em_world_enter(NULL);
         em_table_hash(table, n->hash);
         em_world_enter(world);
         status = create(table, c);

@@ -50,13 +50,12 @@ bool em_idx_is(const char *path)
     uint8_t head[MAGIC_BYTES] = {0};
     int64_t stored;
     gzFile file;
-    bool is = false;
 
     if (open_file(path, &stored, &file))
         return false;
     /* Whether it is an IDX file, even of an unsupported type, which the reader then reports. */
-    is = gzread(file, head, MAGIC_BYTES) == MAGIC_BYTES && head[0] == 0 && head[1] == 0 &&
-         head[2] >= UNSIGNED_BYTES && head[2] <= 14;
+    bool is = gzread(file, head, MAGIC_BYTES) == MAGIC_BYTES && head[0] == 0 && head[1] == 0 &&
+              head[2] >= UNSIGNED_BYTES && head[2] <= 14;
     gzclose(file);
     return is;
 }

@@ -105,12 +105,11 @@ static em_storage storage_of(hid_t id, hid_t type)
 static em_status name_axis(const contents_walk *w, hid_t id, unsigned axis, char **out)
 {
     char path[1024] = "";
-    const char *last;
     EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
     em_status status = em_scale_of(w->file, id, axis, &scale);
 
     if (!status && scale >= 0 && H5Iget_name(scale, path, sizeof path) > 0) {
-        last = strrchr(path, '/');
+        const char *last = strrchr(path, '/');
         status = em_own(&w->contents->memory, em_label_copy(last ? last + 1 : path, out), out);
     }
     return status;

@@ -189,8 +189,6 @@ static em_status evaluate(em_simulator *self, em_evaluation *e)
 static em_status add_chain(em_simulator *self, int64_t chain, const double *x, bool wants_gradient,
                            double *log_density, double *gradient)
 {
-    em_status status = EM_OK;
-
     if (!em_all_finite(self->n, x)) {
         *log_density = NAN;
         return EM_OK;
@@ -200,7 +198,7 @@ static em_status add_chain(em_simulator *self, int64_t chain, const double *x, b
                                 .output = self->output,
                                 .gradient = wants_gradient ? self->gradient : NULL};
     em_failures_count_evaluation(self->model.failures, chain);
-    status = evaluate(self, &evaluation);
+    em_status status = evaluate(self, &evaluation);
     const double value = status ? NAN : em_simulator_likelihood(self, self->output, NULL);
     if (status > 0)
         em_failures_add(self->model.failures, chain, self->n, x, em_error_text());

@@ -182,7 +182,6 @@ static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_
 static bool constrain_less(em_stan *self, const double *theta, bool transformed)
 {
     const em_stan_library *library = &self->library;
-    const em_stan_model *program;
     char *error = NULL;
 
     if (self->simpler) {
@@ -192,7 +191,8 @@ static bool constrain_less(em_stan *self, const double *theta, bool transformed)
     if (error)
         library->free_error(error);
     error = NULL;
-    program = self->without_generated ? self->without_generated : self->program;
+    const em_stan_model *program =
+        self->without_generated ? self->without_generated : self->program;
     bool good =
         library->constrain(program, transformed, false, theta, self->flat, NULL, &error) == 0;
     if (error)
@@ -207,12 +207,11 @@ static em_status constrain(em_stan *self, const double *theta, em_stan_rng *rng,
 {
     const em_stan_library *library = &self->library;
     char *error = NULL;
-    em_status status = EM_OK;
 
     *n = self->variables->n_element;
     if (library->constrain(self->program, true, true, theta, self->flat, rng, &error) == 0)
         return EM_OK;
-    status = em_stan_library_fail(library, EM_NONFINITE, "the program", error);
+    em_status status = em_stan_library_fail(library, EM_NONFINITE, "the program", error);
     *n = 0;
     if (constrain_less(self, theta, true))
         *n = self->n_parameter + self->n_transformed;

@@ -97,13 +97,12 @@ static em_status check(inspection *self, const char *path, const char *text, con
 static em_status enter(inspection *self, const char *file, int64_t size, const inclusion *of)
 {
     EM_SCOPED char *text = NULL;
-    em_status status = EM_OK;
 
     self->left -= size + 1;
     if (self->left < 0)
         return em_fail(EM_EDATA, "%s: longer than %lld bytes with all that it includes",
                        self->program, (long long)self->most);
-    status = em_read_text_file(file, size, &text);
+    em_status status = em_read_text_file(file, size, &text);
     return status ? status : check(self, file, text, of);
 }
 

@@ -367,10 +367,10 @@ static em_status describe_data(em_stan *self, const em_stan_options *options)
     for (int64_t i = 0; !status && i < self->data->count; i++) {
         const em_stan_datum *from = &self->data->datum[i];
         em_datum *to = &self->datum[self->model.n_datum];
-        const em_stan_declaration *declared;
         if (from->n_value == 0 || strstr(from->name, "_dim_"))
             continue;
-        declared = em_stan_declared_find(self->declared, EM_STAN_DATA, from->name);
+        const em_stan_declaration *declared =
+            em_stan_declared_find(self->declared, EM_STAN_DATA, from->name);
         to->group =
             matches(&options->observed_data, from->name) ? "observed_data" : "constant_data";
         to->variable = (em_variable){.name = from->name, .n_axes = from->n_axes};
@@ -390,12 +390,11 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
                               char **simpler)
 {
     EM_SCOPED char *text = NULL, *shorter = NULL;
-    em_status status = EM_OK;
 
     self->draws_random = true;
     if (!options->program)
         return EM_OK;
-    status = em_stan_read_text(options->program, EM_STAN_MOST_PROGRAM_BYTES, &text);
+    em_status status = em_stan_read_text(options->program, EM_STAN_MOST_PROGRAM_BYTES, &text);
     if (!status) /* the names of all functions that draw end like this; included files may have some
                   */
         self->draws_random = strstr(text, "_rng") || strstr(text, "#include");

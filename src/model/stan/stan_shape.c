@@ -64,11 +64,9 @@ static double value_of(const char *name, size_t length, const em_stan_data *data
 /* Reads the value of one more operand, and moves *at past it. */
 static double read_operand(const char **at, const em_stan_data *data)
 {
-    size_t length;
-
     *at = em_stan_skip_blanks(*at);
     const char *start = *at;
-    length = em_stan_word_length(start);
+    size_t length = em_stan_word_length(start);
     *at += length;
     if (length == 0)
         return NAN;
@@ -129,8 +127,6 @@ static const type *find_type(const char *name)
  * type is not known here. */
 static bool read_declaration(const char *at, const em_stan_data *data, shape *out)
 {
-    int n_array;
-
     out->n = 0;
     at = em_stan_skip_blanks(at);
     if (em_stan_word_length(at) == 5 && strncmp(at, "array", 5) == 0) {
@@ -139,7 +135,7 @@ static bool read_declaration(const char *at, const em_stan_data *data, shape *ou
             return false;
         at = em_stan_skip_blanks(at);
     }
-    n_array = out->n;
+    int n_array = out->n;
     const type *found = find_type(at);
     if (!found)
         return false;

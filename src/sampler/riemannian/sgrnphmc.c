@@ -189,10 +189,9 @@ static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *co
                                   em_block *block, int64_t c)
 {
     const em_stochastic_options *options = &s->options->stochastic;
-    em_status status;
 
     sgrnphmc_load(s, block, c);
-    status =
+    em_status status =
         em_riemann_set_position(s->riemann, context->posterior, block->chain[c], s->riemann->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
         status = sgrnphmc_inner_step(s, context, block, c, k);

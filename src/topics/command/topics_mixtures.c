@@ -185,10 +185,8 @@ static em_status put_mixture(void *to, int64_t d, em_document of)
 /* Memory for the largest document. */
 static em_status start_folding(const em_topics *t, folding *f)
 {
-    em_status status;
-
     f->stride = em_topic_stride(t->n_topic);
-    status =
+    em_status status =
         em_own_all(&f->memory, EM_ARRAY(f->rows, f->widest * f->stride),
                    EM_ARRAY(f->count, f->widest), EM_ARRAY(f->mixture, EM_FOLD_IN_ROOM * f->stride),
                    EM_ARRAY(f->alpha, t->n_topic), EM_ARRAY(f->room, t->n_topic));

@@ -168,11 +168,9 @@ static int64_t count_preferred(const em_topics *t, int64_t k)
 
 em_status em_topics_rank(em_topics *t)
 {
-    em_status status;
-
     if (t->n_top > t->n_word)
         t->n_top = (long)t->n_word;
-    status =
+    em_status status =
         em_allocate_all(EM_ARRAY(t->order, t->n_topic), EM_ARRAY(t->top, t->n_topic * t->n_top),
                         EM_ARRAY(t->n_preferred, t->n_topic));
     for (int64_t k = 0; !status && k < t->n_topic; k++) {
