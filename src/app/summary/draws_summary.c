@@ -171,9 +171,7 @@ static em_status prepare(em_summary *s)
     s->n_superchain = em_superchains_of(s->reader);
     status = add_columns(s);
     status = status ? status : find_sort_column(s);
-    if (status)
-        return status;
-    status = em_expect_draws(s->reader, options->group);
+    status = status ? status : em_expect_draws(s->reader, options->group);
     status = status ? status : select_elements(s);
     if (status)
         return status;

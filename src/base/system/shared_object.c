@@ -57,9 +57,7 @@ em_status em_shared_object_load(const char *path, void **handle)
     em_status status = check_whole(path);
 
     *handle = NULL;
-    if (status)
-        return status;
-    status = em_format_text(&named, "%s%s", strchr(path, '/') ? "" : "./", path);
+    status = status ? status : em_format_text(&named, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (status)
         return status;
     *handle = dlopen(named, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -44,9 +44,8 @@ static em_status open_table(const char *path, int64_t n_row, int64_t n_column, u
     if (access(path, F_OK) == 0)
         return refuse_file(path);
     em_status status = em_file_check_folder(path);
-    if (status)
-        return status;
-    status = em_format_text(&out->part, "%s.%lld.part", path, (long long)getpid());
+    status =
+        status ? status : em_format_text(&out->part, "%s.%lld.part", path, (long long)getpid());
     return status ? status : em_numbers_create(out->part, &form, name, source, &out->writer);
 }
 
