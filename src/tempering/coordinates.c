@@ -57,7 +57,8 @@ void em_copies_from_model(const em_tempering *t, double *theta, double *gradient
         *log_p += log_jacobian;
 }
 
-em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row)
+/* Sets the map, and transforms all copies to the new coordinates. Local. Errors: EM_EDATA. */
+static em_status set_map(em_tempering *t, const em_noncentring_row *row)
 {
     double *theta = t->block->theta, *gradient = t->of_model;
 
@@ -234,7 +235,7 @@ em_status em_coordinates_exchange(em_tempering *t, const em_samples *draws, doub
     EM_SCOPED double *unit = NULL;
     em_status status = em_agree(em_allocate(t->dim, sizeof *unit, &unit));
 
-    status = status ? status : em_agree(em_coordinates_set(t, t->found_map));
+    status = status ? status : em_agree(set_map(t, t->found_map));
     if (!status && t->map.n_child > 0)
         sum_on_first(t, draws, sum, unit);
     if (!status && (t->map.n_child > 0 || was > 0))

@@ -199,9 +199,6 @@ em_status em_coordinates_create(em_tempering *t);
  * EM_EMEMORY. */
 em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map, bool *separates);
 
-/* Sets the map, and transforms all copies to the new coordinates. Local. Errors: EM_EDATA. */
-em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row);
-
 /*
  * Searches the draws of a round for a map, and stores it in t->found_map. If no new map suits the
  * draws, it is the present one, or the identity if the present one does not suit them either.

@@ -297,21 +297,16 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     return EM_OK;
 }
 
-void em_regression_release(em_regression *self)
+void em_regression_destroy(em_model *model)
 {
+    em_regression *self = (em_regression *)model;
+
     em_release_owner(&self->glm);
     em_design_destroy(&self->design);
     em_features_destroy(&self->features);
     em_release_texts(self->n_line, &self->prior_line);
     em_release_all(&self->prior_count, &self->line, &self->observed);
     em_release_owned(&self->memory);
-}
-
-void em_regression_destroy(em_model *model)
-{
-    em_regression *self = (em_regression *)model;
-
-    em_regression_release(self);
     em_release(&self);
 }
 

@@ -133,12 +133,11 @@ typedef struct em_regression_plan {
 } em_regression_plan;
 
 /* Sets up `self` from a table whose response has been checked. Before, all fields of `self` are
- * zero except for the features of the table. Call em_regression_release even after an error.
+ * zero except for the features of the table. Call em_regression_destroy even after an error.
  * Collective. Errors: those of em_design_create; EM_EMEMORY of a rank alone. */
 em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_regression_options *options,
                                const em_model_context *context, const em_regression_plan *plan);
-void em_regression_release(em_regression *self);
 
 /* The unit of a shape parameter in the units of the data. Local. */
 static inline double em_regression_unit(const em_regression *self, const em_shape *shape)
