@@ -6,11 +6,14 @@
  * Row i stands for a normal prior x_i ~ N(m_i + sum_j b_ij x_j, e^(2 u_i)), where u_i is the log of
  * its standard deviation, and for normal data of x_i with the precision q_i and the location c_i.
  * Some x_j belong to the block, as in a random walk or an autoregression. So the block is normal
- * given all others. Its precision is
+ * given all others. If the row has a second log scale x_l, it is that of the data: q_i is the
+ * information of the row times e^(-2 a' h(x_l - s')). A row of degree 0 has a prior with a constant
+ * standard deviation, its width. The precision of the block is
  *
  *     Q = sum_i e^(-2 u_i) a_i a_i^T + diag(q),    a_i = e_i - sum_j b_ij e_j,
  *
- * and its mean is Q^-1 h. With the lower Cholesky factor L of Q, its map is
+ * and its mean is Q^-1 h, where h has the terms that are linear in x. With the lower Cholesky
+ * factor L of Q, its map is
  *
  *     x = Q^-1 h + L^-T z.
  *
