@@ -5,6 +5,7 @@
 #include "par/world.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Creates the estimate of the gradient noise. Its covariance is dense if the last window has enough
  * samples for that, whatever the structure of the mass is. */

@@ -4,6 +4,7 @@
 #include "base/fault.h"
 
 #include <malloc.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

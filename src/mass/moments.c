@@ -1,6 +1,7 @@
 #include "mass/moments.h"
 
 #include <stdint.h>
+#include <string.h>
 
 int64_t em_moments_size(em_structure structure, int64_t dim)
 {

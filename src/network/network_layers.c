@@ -1,5 +1,6 @@
 #include "network/network_layers.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/text/json.h"
 #include "base/text/nearest.h"

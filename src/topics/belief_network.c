@@ -4,6 +4,7 @@
 #include "math/simd/vector.h"
 
 #include <math.h>
+#include <string.h>
 
 em_status em_belief_network_create(em_owner *owner, em_belief_network *network)
 {

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "emass/random.h"
 #include "math/rng.h"
+#include "math/simd/tokens.h"
 #include "math/special.h"
 #include "model/construct/construct.h"
 #include "topics/belief_network.h"
@@ -26,6 +27,7 @@
 #include "topics/topic_model.h"
 
 #include <math.h>
+#include <string.h>
 
 /* This number is added to r, so that every topic can be drawn. */
 #define LEAST_WEIGHT 1e-4

@@ -7,6 +7,7 @@
 #include "run/loop/predict.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static em_status predict(em_prediction *order)
 {

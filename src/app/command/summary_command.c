@@ -6,6 +6,7 @@
 #include "par/world.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,9 +12,12 @@
  * later yield is late again. A process that wakes from sleep has not used up its time slice, so the
  * scheduler soon runs it.
  */
+#include <dlfcn.h>
+#include <mpi.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 #include "base/system/thread.h"
 
 #include <signal.h>
+#include <time.h>
 
 int em_thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
 {

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/options/field.h"
 #include "emass/model/prediction.h"
+#include "io/draws/dataset.h"
 #include "io/draws/reader.h"
 #include "io/draws/writer.h"
 #include "math/linalg.h"

@@ -1,6 +1,7 @@
 #include "run/merge/merge_state.h"
 
 #include "base/memory.h"
+#include "io/draws/dataset.h"
 #include "par/world.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
 #include "par/message.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const em_model_commands em_topics_commands; /* at the end */

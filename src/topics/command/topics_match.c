@@ -5,6 +5,7 @@
 #include "topics/command/topics_command.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { BLOCK = 64 }; /* topics that are read at a time */
 
