@@ -219,8 +219,9 @@ static void solve_transposed(const em_joint_block *b, double *x)
 /* Computes L, L^-1 h and the mean. Returns the log of the determinant of L. */
 static double condition(const em_noncentring *map, const em_conditional *at)
 {
-    set_precision(map, at);
     const em_joint_block *b = map->joint;
+
+    set_precision(map, at);
     const double log_determinant = factorise(b);
     solve(b, b->mean);
     memcpy(b->half, b->mean, (size_t)b->n * sizeof *b->half);
@@ -242,13 +243,21 @@ static void scatter(const em_noncentring *map, const double *from, double *x)
         x[map->child[map->joint->at + a]] = from[a];
 }
 
+/* Computes L, the mean and the sample at z. Returns the log of the determinant of L. */
+static double prepare(const em_noncentring *map, const double *z, const em_conditional *at)
+{
+    const double log_determinant = condition(map, at);
+
+    gather(map, z, map->joint->sample);
+    solve_transposed(map->joint, map->joint->sample);
+    return log_determinant;
+}
+
 double em_joint_block_to_model(const em_noncentring *map, const em_conditional *at, double *x)
 {
     const em_joint_block *b = map->joint;
-    const double log_determinant = condition(map, at);
+    const double log_determinant = prepare(map, x, at);
 
-    gather(map, x, b->sample);
-    solve_transposed(b, b->sample);
     for (int64_t a = 0; a < b->n; a++)
         b->sample[a] += b->mean[a];
     scatter(map, b->sample, x);
@@ -337,14 +346,6 @@ static void spread(const em_noncentring *map, const em_conditional *at, double s
                 gradient[(int64_t)row->location[j]] +=
                     sign * row->coefficient[j] * precision * by_location;
     }
-}
-
-/* Computes L, the mean and the sample at z. */
-static void prepare(const em_noncentring *map, const double *z, const em_conditional *at)
-{
-    condition(map, at);
-    gather(map, z, map->joint->sample);
-    solve_transposed(map->joint, map->joint->sample);
 }
 
 void em_joint_block_pull(const em_noncentring *map, const double *z, const em_conditional *at,

@@ -49,7 +49,7 @@ struct em_joint_block {
     double *of_held;  /* [n] derivatives by them */
     double *sample;   /* [n] L^-T z */
     double *of_z;     /* [n] derivatives by z */
-    em_conditional *room; /* [n] */
+    em_conditional *room; /* [n] for callers that keep none */
     double *solved;       /* [n] Q^-1 times the derivatives by x */
 };
 

@@ -1,5 +1,7 @@
 #include "adaptation/noncentring/joint_fit.h"
 
+#include "adaptation/noncentring/proved_groups.h"
+#include "adaptation/noncentring/without_prior.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 
@@ -14,9 +16,6 @@ enum { MOST_SEARCHES = 3 };
 
 /* The least precision of a law of a root, relative to that of its data. */
 static const double vague = 1e-8;
-
-/* The least slope of the derivatives that is due to data, in its standard errors. */
-static const double least_of_data = 4;
 
 static bool is_proved(const em_normal_prior *prior)
 {
@@ -46,33 +45,15 @@ static int64_t list_members(int64_t dim, const em_normal_prior *prior, bool *is_
     return n;
 }
 
-/* Adds to g [dim] what takes away the derivatives of the proved priors at x. */
-static void subtract_priors(int64_t dim, const em_normal_prior *prior, const double *x, double *g)
-{
-    for (int64_t i = 0; i < dim; i++) {
-        const em_normal_prior *own = &prior[i];
-        if (!is_proved(own))
-            continue;
-        double log_scale = own->degree * em_log_scale(own->form, x[(int64_t)own->scale], NULL);
-        double away = x[i];
-        if (own->second_degree != 0)
-            log_scale += own->second_degree * x[(int64_t)own->second_scale];
-        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
-            away -= own->coefficient[j] * x[(int64_t)own->location[j]];
-        const double by = own->precision * exp(-2 * log_scale) * away;
-        g[i] += by;
-        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
-            g[(int64_t)own->location[j]] -= own->coefficient[j] * by;
-    }
-}
-
 /* Writes the derivatives that data cause to s->panel [dim][n]. */
 static void set_data_derivatives(em_group_search *s, const em_normal_prior *prior, double *g)
 {
     for (int64_t r = 0; r < s->n; r++) {
         const double *draw = em_thinned_sample(s->samples, s->dim, s->n, r);
         memcpy(g, draw + s->dim, (size_t)s->dim * sizeof *g);
-        subtract_priors(s->dim, prior, draw, g);
+        for (int64_t i = 0; i < s->dim; i++)
+            if (is_proved(&prior[i]))
+                em_subtract_normal(&prior[i], i, draw, g, NULL);
         for (int64_t i = 0; i < s->dim; i++)
             s->panel[i * s->n + r] = g[i];
     }
@@ -94,7 +75,7 @@ static void set_data(em_group_search *s, const double *inverse, int64_t i, doubl
         explained += product[j] * em_dot(dim, inverse + j * dim, product);
     const double slope = em_dot(dim, inverse + i * dim, product);
     const double left = fmax(em_dot(s->n, g, g) - explained, 0) / (double)(s->n - dim);
-    if (!(-slope > least_of_data * sqrt(left * inverse[i * dim + i])))
+    if (!(-slope > EM_LEAST_OF_DATA * sqrt(left * inverse[i * dim + i])))
         return;
     row->information = -slope;
     row->centre = s->mean[i] - mean / slope;

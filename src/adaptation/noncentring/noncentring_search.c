@@ -387,12 +387,27 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *gain
     return status > 0 ? EM_OK : status;
 }
 
+/* Sets the map to these rows if they make the draws more nearly normal, by *now; else it stays.
+ * s->row and s->nearest are left to the caller. */
+static em_status set_if_nearer(em_group_search *s, const em_noncentring_row *row, bool *is_nearer,
+                               double *now)
+{
+    em_status status = em_noncentring_set(&s->map, row);
+
+    status = status ? status : em_find_departure(s, now);
+    *is_nearer = !status && *now < s->nearest - least_nearer - nearer_by_chance / (double)s->n;
+    if (!*is_nearer && (status >= 0 || status == EM_EDATA))
+        status = em_noncentring_set(&s->map, s->row);
+    return status;
+}
+
 /* Adds second log scales, if they make the draws more nearly normal. */
 static em_status refine_scales(em_group_search *s)
 {
     const double least = least_of_group + group_by_chance / (double)s->n;
     EM_SCOPED em_noncentring_row *refined = NULL;
-    double now = INFINITY;
+    bool is_nearer = false;
+    double now;
     em_status status = em_allocate(s->dim, sizeof *refined, &refined);
 
     if (!status)
@@ -404,12 +419,9 @@ static em_status refine_scales(em_group_search *s)
     }
     status = status ? status : em_transform_draws(s, false);
     if (!status && em_add_second_scales(s, s->left, least, refined)) {
-        status = em_noncentring_set(&s->map, refined);
-        status = status ? status : em_find_departure(s, &now);
-        if (!status && now < s->nearest - least_nearer - nearer_by_chance / (double)s->n)
+        status = set_if_nearer(s, refined, &is_nearer, &now);
+        if (is_nearer)
             memcpy(s->row, refined, (size_t)s->dim * sizeof *refined);
-        else if (status >= 0 || status == EM_EDATA)
-            status = em_noncentring_set(&s->map, s->row);
     }
     return status > 0 ? EM_OK : status;
 }
@@ -432,7 +444,8 @@ static em_status add_block(em_group_search *s, const em_noncentring_row *joined,
 static em_status join_members(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
     EM_SCOPED em_noncentring_row *joined = NULL;
-    double now = INFINITY;
+    bool is_nearer = false;
+    double now;
     int64_t n = 0;
     em_status status = em_allocate(s->dim, sizeof *joined, &joined);
 
@@ -441,15 +454,11 @@ static em_status join_members(em_group_search *s, const em_normal_prior *prior, 
     status = status ? status : em_fit_block(s, prior, joined, &n);
     if (status || n == 0 || s->n_group == EM_MOST_GROUPS)
         return status > 0 ? EM_OK : status;
-    status = em_noncentring_set(&s->map, joined);
-    status = status ? status : em_find_departure(s, &now);
-    if (!status && now < s->nearest - least_nearer - nearer_by_chance / (double)s->n) {
-        s->nearest = now;
-        return add_block(s, joined, f);
-    }
-    if (status >= 0 || status == EM_EDATA)
-        status = em_noncentring_set(&s->map, s->row);
-    return status;
+    status = set_if_nearer(s, joined, &is_nearer, &now);
+    if (!is_nearer)
+        return status;
+    s->nearest = now;
+    return add_block(s, joined, f);
 }
 
 /* ---------------------------------------------------------------- the search */

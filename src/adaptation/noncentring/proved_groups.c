@@ -10,9 +10,6 @@
  * passes. */
 enum { MOST_PASSES = 16 };
 
-/* The least slope of the derivatives that is due to data, in its standard errors. */
-static const double least_of_data = 4;
-
 static bool is_member(const em_normal_prior *prior, int64_t i, int64_t k)
 {
     return prior[i].precision > 0 && (int64_t)prior[i].scale == k;
@@ -229,7 +226,7 @@ static void set_data(em_group_search *s, const coordinates *c, const em_normal_p
     const double slope = rest_of_both(c, x, of_x, g, of_g) / square;
     const double left = rest_of_both(c, g, of_g, g, of_g) - slope * slope * square;
     const double error = sqrt(fmax(left, 0) / ((double)(s->n - s->dim) * square));
-    if (!(square > 0) || !(-slope > least_of_data * error))
+    if (!(square > 0) || !(-slope > EM_LEAST_OF_DATA * error))
         return;
     s->conditional[i].information = -slope / unit;
     s->conditional[i].centre = s->mean[i] - mean / slope;

@@ -7,6 +7,9 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 #include "adaptation/noncentring/scale_derivative.h"
 
+/* The least slope of the derivatives that is due to data, in its standard errors. */
+#define EM_LEAST_OF_DATA 4.0
+
 /* Writes the log scales of proved groups to scale [EM_MOST_GROUPS], those first whose members are
  * distributed about members of others; returns their number. */
 int em_list_proved_scales(int64_t dim, const em_normal_prior *prior, int64_t *scale);

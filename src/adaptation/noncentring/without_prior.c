@@ -5,24 +5,33 @@
 #include <math.h>
 #include <string.h>
 
+double em_subtract_normal(const em_normal_prior *prior, int64_t i, const double *x,
+                          double *gradient, double *slope)
+{
+    double away = x[i];
+
+    for (int j = 0; j < EM_MOST_LOCATIONS && prior->location[j] >= 0; j++)
+        away -= prior->coefficient[j] * x[(int64_t)prior->location[j]];
+    const double first = prior->degree * em_log_scale(prior->form, x[(int64_t)prior->scale], slope);
+    const double second =
+        prior->second_degree == 0 ? 0 : prior->second_degree * x[(int64_t)prior->second_scale];
+    const double force = prior->precision * exp(-2 * (first + second)) * away;
+    gradient[i] += force;
+    for (int j = 0; j < EM_MOST_LOCATIONS && prior->location[j] >= 0; j++)
+        gradient[(int64_t)prior->location[j]] -= prior->coefficient[j] * force;
+    return force * away - 1;
+}
+
 /* Subtracts from gradient [dim] at x [dim] that of the log of the prior. */
 static void subtract(const em_without_prior *w, const double *x, double *gradient)
 {
     const em_normal_prior *prior = w->prior;
-    const int64_t k = (int64_t)prior->scale, l = (int64_t)prior->second_scale;
-    double slope, away = x[w->i];
+    double slope;
+    const double by_scale = em_subtract_normal(prior, w->i, x, gradient, &slope);
 
-    for (int j = 0; j < EM_MOST_LOCATIONS && prior->location[j] >= 0; j++)
-        away -= prior->coefficient[j] * x[(int64_t)prior->location[j]];
-    const double first = prior->degree * em_log_scale(prior->form, x[k], &slope);
-    const double second = prior->second_degree == 0 ? 0 : prior->second_degree * x[l];
-    const double force = prior->precision * exp(-2 * (first + second)) * away;
-    gradient[w->i] += force;
-    for (int j = 0; j < EM_MOST_LOCATIONS && prior->location[j] >= 0; j++)
-        gradient[(int64_t)prior->location[j]] -= prior->coefficient[j] * force;
-    gradient[k] -= prior->degree * slope * (force * away - 1);
+    gradient[(int64_t)prior->scale] -= prior->degree * slope * by_scale;
     if (prior->second_degree != 0)
-        gradient[l] -= prior->second_degree * (force * away - 1);
+        gradient[(int64_t)prior->second_scale] -= prior->second_degree * by_scale;
 }
 
 static em_status evaluate(void *context, int64_t n, const double *theta, double *gradient)

@@ -17,8 +17,13 @@ typedef struct em_without_prior {
     int64_t dim, i;
 } em_without_prior;
 
-/* The arguments must outlive `out`, which may not be moved.
- * Errors: EM_EMEMORY. */
+/* Subtracts from gradient [dim] at x [dim] the derivatives of the log of the prior of parameter i
+ * by x_i and by the parameters of its location. Returns its derivative by the log of the scale, and
+ * in *slope, unless NULL, the derivative of F by x_k. */
+double em_subtract_normal(const em_normal_prior *prior, int64_t i, const double *x,
+                          double *gradient, double *slope);
+
+/* The arguments must outlive `out`, which may not be moved. Errors: EM_EMEMORY. */
 em_status em_without_prior_create(em_owner *owner, int64_t dim, const em_samples *samples,
                                   const em_gradient_function *gradients, int64_t i,
                                   const em_normal_prior *prior, em_without_prior *out);
