@@ -10,6 +10,7 @@
 #include "posterior/noncentring.h"
 #include "support/array_mass.h"
 #include "support/behaviour.h"
+#include "support/mapped_gradient.h"
 #include "support/on_grid.h"
 
 extern const em_sampler_ops em_nuts;
@@ -189,41 +190,15 @@ START_TEST(a_map_has_its_inverse_and_its_jacobian)
 }
 END_TEST
 
-static double density_of(const em_noncentring *map, const double *z)
-{
-    double x[DIM], g[DIM];
-
-    memcpy(x, z, sizeof x);
-    const double jacobian = em_noncentring_to_model(map, x, NULL);
-    return hierarchy(x, g) + jacobian;
-}
-
 START_TEST(gradients_are_those_of_the_density)
 {
-    static const double h = 1e-5;
     em_noncentring map;
 
     open_map(&map);
     for (int64_t n = 0; n < 20; n++) {
-        double z[DIM], x[DIM], g[DIM], of_x[DIM];
+        double z[DIM];
         draw(4, n, z);
-        memcpy(x, z, sizeof x);
-        em_noncentring_to_model(&map, x, map.at);
-        hierarchy(x, of_x);
-        memcpy(g, of_x, sizeof g);
-        em_noncentring_pull(&map, z, map.at, g);
-        for (int i = 0; i < DIM; i++) {
-            double up[DIM], down[DIM];
-            memcpy(up, z, sizeof up);
-            memcpy(down, z, sizeof down);
-            up[i] += h;
-            down[i] -= h;
-            const double slope = (density_of(&map, up) - density_of(&map, down)) / (2 * h);
-            ck_assert_double_eq_tol(g[i], slope, 1e-4 * (1 + fabs(slope)));
-        }
-        em_noncentring_push(&map, z, map.at, g);
-        for (int i = 0; i < DIM; i++)
-            ck_assert_double_eq_tol(g[i], of_x[i], 1e-9 * (1 + fabs(of_x[i])));
+        check_mapped_gradient(&map, hierarchy, z, 1, 1e-4, 1e-9);
     }
     em_noncentring_release(&map);
 }
