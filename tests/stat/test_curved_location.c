@@ -141,12 +141,48 @@ START_TEST(none_is_found_without_the_identity)
 }
 END_TEST
 
+/* x_0 ~ N(0, 1), x_1 ~ N(bend x_0^2, 1), x_2 ~ N(0.05 x_1^2, 1), so x_2 bends by about a tenth of
+ * its standard deviation. Its terms are in the derivative by x_1. Returns the number of rows. */
+static int count_of_chain(uint64_t seed, double bend)
+{
+    enum { N = 3 };
+    static double of[N_DRAW][2][N];
+    const em_samples samples = {N_DRAW, &of[0][0][0]};
+    em_noncentring_row row[N] = {0};
+    int count = 0;
+
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        const em_stream stream = {seed, (uint64_t)n, 0, EM_RNG_TEST};
+        _Alignas(64) double z[8];
+        double *x = of[n][0], *g = of[n][1];
+        em_normals(&stream, 8, z);
+        x[0] = z[0];
+        x[1] = bend * x[0] * x[0] + z[1];
+        x[2] = 0.05 * x[1] * x[1] + z[2];
+        g[0] = -z[0] + 2 * bend * x[0] * z[1];
+        g[1] = -z[1] + 0.1 * x[1] * z[2];
+        g[2] = -z[2];
+    }
+    ck_assert_int_eq(em_curve_fit(N, &samples, NULL, row), EM_OK);
+    for (int i = 0; i < N; i++)
+        count += row[i].level > 0;
+    return count;
+}
+
+START_TEST(a_slight_bend_does_not_hide_a_larger_one)
+{
+    ck_assert_int_eq(count_of_chain((uint64_t)_i + 1, 1), 2);
+    ck_assert_int_eq(count_of_chain((uint64_t)_i + 1, 0.05), 0); /* all bends are slight */
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("curved_location");
 
     tcase_add_loop_test(tests, curved_locations_are_found, 0, 20);
     tcase_add_test(tests, the_map_has_its_inverse_and_its_gradients);
+    tcase_add_loop_test(tests, a_slight_bend_does_not_hide_a_larger_one, 0, 20);
     tcase_add_loop_test(tests, none_is_found_without_the_identity, 0, 20);
     return run_case(tests, CK_FORK);
 }

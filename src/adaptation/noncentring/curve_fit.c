@@ -22,14 +22,17 @@ static const double explained = 1e-6, least_by_parent = 0.02;
  * the parameter. */
 static const double negligible = 1e-4;
 
-/* The least standard deviation of a curved part of the location, in conditional standard deviations
- * of the parameter. Below it a constant mass suits the density. */
+/* The least standard deviation of a curved part of a location, in conditional standard deviations
+ * of the parameter. If no row has it, a constant mass suits the density. If one has, all rows that
+ * are not straight are kept: the derivatives by the parameters that they use contain theirs. */
 static const double least_bend = 0.3;
 
 typedef struct curve_search {
     int64_t dim, n;
     double *term;            /* [2 dim][n] draws less their medians, and the squares of these */
     double *median, *spread; /* [dim] of the draws; spread: 0 for a constant one */
+    double *sd, *bend;       /* [dim] of the draws, and of the part of their squares that is not
+                                linear in them */
     double *g;               /* [dim][n] derivatives in the coordinates of the map */
     double *left;            /* [2 dim][n] parts of the terms orthogonal to those of a regression */
     double *rest, *column;   /* [n]; rest: that of the derivative */
@@ -38,6 +41,7 @@ typedef struct curve_search {
     bool *is_bent;    /* [dim] parameters that are not linear in the coordinates of the map */
     bool *is_open;    /* [dim] parameters that are to be tried */
     bool *is_changed; /* [dim] parameters whose derivative a new row has changed */
+    double most_bend; /* of the rows so far */
 } curve_search;
 
 static double median_of(int64_t n, const double *x, double *work)
@@ -45,6 +49,25 @@ static double median_of(int64_t n, const double *x, double *work)
     memcpy(work, x, (size_t)n * sizeof *work);
     em_sort_numbers(n, work);
     return em_sorted_median(n, work);
+}
+
+/* The standard deviations of column x and of what a regression on it leaves of its square. */
+static void measure_bend(int64_t n, const double *x, const double *square, double *sd, double *bend)
+{
+    double mean = 0, mean_square = 0, xx = 0, xs = 0, ss = 0;
+
+    for (int64_t r = 0; r < n; r++) {
+        mean += x[r] / (double)n;
+        mean_square += square[r] / (double)n;
+    }
+    for (int64_t r = 0; r < n; r++) {
+        const double a = x[r] - mean, b = square[r] - mean_square;
+        xx += a * a / (double)n;
+        xs += a * b / (double)n;
+        ss += b * b / (double)n;
+    }
+    *sd = sqrt(xx);
+    *bend = xx > 0 ? sqrt(fmax(ss - xs * xs / xx, 0)) : 0;
 }
 
 /* Writes the terms of parameter i. The spread is that of a normal law with the same quartiles. */
@@ -63,6 +86,7 @@ static void take_terms(curve_search *s, const em_samples *samples, int64_t i)
     s->spread[i] = spread_of_normal * median_of(s->n, square, s->column);
     for (int64_t r = 0; r < s->n; r++)
         square[r] = x[r] * x[r];
+    measure_bend(s->n, x, square, &s->sd[i], &s->bend[i]);
 }
 
 /* The weight of a draw falls with the fourth power of its distance, so that no few distant draws
@@ -150,10 +174,10 @@ static bool add_parent(curve_search *s, int64_t k, terms *t)
 }
 
 /* Writes the row of parameter i from the coefficients of the terms of its derivative, along [t->n].
- * Returns false if a row has no room for them, or if the location is linear in the coordinates of
- * the map, or nearly so. */
-static bool write_row(const curve_search *s, int64_t i, const terms *t, const double *along,
-                      em_noncentring_row *row)
+ * Returns the standard deviation of the curved part of its location; 0: a row has no room for the
+ * terms, or the location is linear in the coordinates of the map. */
+static double write_row(const curve_search *s, int64_t i, const terms *t, const double *along,
+                        em_noncentring_row *row)
 {
     const double precision = -along[ITSELF];
     double bend = 0;
@@ -165,11 +189,11 @@ static bool write_row(const curve_search *s, int64_t i, const terms *t, const do
         const int64_t k = t->parent[p];
         const int q = FIRST + 2 * p;
         const double linear = along[q] / precision, square = along[q + 1] / precision,
-                     size = fabs(square) * s->spread[k] * s->spread[k] * sqrt(2 * precision);
-        const double along_parent = fabs(linear) * s->spread[k] * sqrt(precision);
+                     size = fabs(square) * s->bend[k] * sqrt(precision);
+        const double along_parent = fabs(linear) * s->sd[k] * sqrt(precision);
         if (along_parent > negligible) {
             if (n_location == EM_MOST_LOCATIONS)
-                return false;
+                return 0;
             bend = fmax(bend, s->is_bent[k] ? along_parent : 0);
             row->location[n_location] = (double)k;
             row->coefficient[n_location++] = linear;
@@ -178,7 +202,7 @@ static bool write_row(const curve_search *s, int64_t i, const terms *t, const do
         if (size <= negligible && p > 0)
             continue; /* the first one stays, because a row has to have an x_k */
         if (n_square == 2)
-            return false;
+            return 0;
         *(n_square ? &row->second_scale : &row->scale) = (double)k;
         *(n_square ? &row->second_degree : &row->degree) = square;
         *(n_square ? &row->second_origin : &row->origin) = s->median[k];
@@ -187,7 +211,7 @@ static bool write_row(const curve_search *s, int64_t i, const terms *t, const do
     }
     for (int j = n_location; j < EM_MOST_LOCATIONS; j++)
         row->location[j] = -1;
-    return precision > 0 && bend > least_bend;
+    return precision > 0 && bend > negligible ? bend : 0;
 }
 
 /* Subtracts from the derivative by parameter i its projection on the basis; returns what is left,
@@ -200,8 +224,8 @@ static double project(curve_search *s, int64_t i, const terms *t, double *along)
 }
 
 /* Regresses the derivative by parameter i on parents that are chosen one after the other. Returns
- * whether they explain it, with a row that is of use. */
-static bool fit(curve_search *s, int64_t i, em_noncentring_row *row)
+ * the curved part of its location; 0: there is none, or they do not explain the derivative. */
+static double fit(curve_search *s, int64_t i, em_noncentring_row *row)
 {
     double along[EM_MOST_REGRESSORS];
     terms t = {0};
@@ -210,13 +234,13 @@ static bool fit(curve_search *s, int64_t i, em_noncentring_row *row)
     add_term(s, NULL, &t);
     const double rounding = explained * project(s, i, &t, along);
     if (!add_term(s, s->term + i * s->n, &t))
-        return false;
+        return 0;
     for (int64_t k; project(s, i, &t, along) > rounding;) {
         if (t.n_parent == MOST_PARENTS)
-            return false;
+            return 0;
         k = best_parent(s, i);
         if (k < 0 || !add_parent(s, k, &t))
-            return false;
+            return 0;
     }
     em_solve_regression(t.n, t.triangle, along);
     return write_row(s, i, &t, along, row);
@@ -252,8 +276,11 @@ static bool add_rows(curve_search *s, em_noncentring_row *row)
     memset(s->is_changed, 0, (size_t)s->dim * sizeof *s->is_changed);
     for (int64_t i = 0; i < s->dim; i++) {
         em_noncentring_row found;
-        if (s->is_open[i] && !s->is_changed[i] && fit(s, i, &found))
-            any |= add_row(s, i, &found, row);
+        const double bend = s->is_open[i] && !s->is_changed[i] ? fit(s, i, &found) : 0;
+        if (bend > 0 && add_row(s, i, &found, row)) {
+            s->most_bend = fmax(s->most_bend, bend);
+            any = true;
+        }
     }
     for (int64_t i = 0; i < s->dim; i++)
         s->is_open[i] = s->is_changed[i] && row[i].level == 0;
@@ -271,14 +298,15 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_p
         return EM_OK;
     s.of.n = s.n;
     em_status status = em_noncentring_create(dim, &s.map);
-    status = status ? status
-                    : em_own_all(&memory, EM_ARRAY(s.term, 2 * dim * s.n), EM_ARRAY(s.median, dim),
-                                 EM_ARRAY(s.spread, dim), EM_ARRAY(s.g, dim * s.n),
-                                 EM_ARRAY(s.left, 2 * dim * s.n), EM_ARRAY(s.rest, s.n),
-                                 EM_ARRAY(s.column, s.n), EM_ARRAY(s.of.weight, s.n),
-                                 EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n),
-                                 EM_ARRAY(s.is_bent, dim), EM_ARRAY(s.is_open, dim),
-                                 EM_ARRAY(s.is_changed, dim));
+    status =
+        status
+            ? status
+            : em_own_all(&memory, EM_ARRAY(s.term, 2 * dim * s.n), EM_ARRAY(s.median, dim),
+                         EM_ARRAY(s.spread, dim), EM_ARRAY(s.sd, dim), EM_ARRAY(s.bend, dim),
+                         EM_ARRAY(s.g, dim * s.n), EM_ARRAY(s.left, 2 * dim * s.n),
+                         EM_ARRAY(s.rest, s.n), EM_ARRAY(s.column, s.n), EM_ARRAY(s.of.weight, s.n),
+                         EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n), EM_ARRAY(s.is_bent, dim),
+                         EM_ARRAY(s.is_open, dim), EM_ARRAY(s.is_changed, dim));
     status = status ? status : em_noncentring_set(&s.map, row);
     for (int64_t i = 0; !status && i < dim; i++) {
         take_terms(&s, samples, i);
@@ -291,6 +319,8 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_p
         status = em_transform_samples(&s.map, samples, s.n, dim, dim, s.g);
         again = !status && add_rows(&s, row);
     }
+    if (s.most_bend <= least_bend)
+        memset(row, 0, (size_t)dim * sizeof *row);
     em_noncentring_release(&s.map);
     return status;
 }
