@@ -55,7 +55,9 @@ typedef struct em_group_search {
     uint32_t *used_by; /* [dim] bits: groups whose scale or location it is */
     em_child_group group[EM_MOST_GROUPS];
     int n_group;
-    em_noncentring map; /* of the groups so far */
+    em_noncentring map;  /* of the groups so far */
+    double *transformed; /* [2 dim][n] draws and derivatives in its coordinates */
+    bool is_transformed; /* false: the map has changed since */
     em_weighted_regression of;
     /* Work: [n] four times; [dim][n], [dim][dim] */
     double *residual, *column, *factor, *step_factor;

@@ -154,6 +154,12 @@ static void set_levels(em_group_search *s)
     em_noncentring_set_levels(s->dim, s->row);
 }
 
+static em_status set_map(em_group_search *s, const em_noncentring_row *row)
+{
+    s->is_transformed = false;
+    return em_noncentring_set(&s->map, row);
+}
+
 /* Removes the last group. */
 static void remove_group(em_group_search *s)
 {
@@ -192,7 +198,7 @@ static em_status set_group(em_group_search *s, const em_group_fit *f,
 {
     add_group(s, f, conditional);
     set_levels(s);
-    return em_noncentring_set(&s->map, s->row);
+    return set_map(s, s->row);
 }
 
 /* Adds the group, and computes the departure from normality with it. INFINITY: it is not finite, or
@@ -212,7 +218,7 @@ static em_status drop_group(em_group_search *s)
 {
     remove_group(s);
     set_levels(s);
-    return em_noncentring_set(&s->map, s->row);
+    return set_map(s, s->row);
 }
 
 /* Adds the group with the conditional rows of its members, and then that of its means, if this
@@ -364,7 +370,7 @@ static em_status add_curves(em_group_search *s, const em_normal_prior *prior, em
         return status;
     f->scale = (int64_t)s->row[f->child[0]].scale;
     add_group(s, f, s->row);
-    status = em_noncentring_set(&s->map, s->row);
+    status = set_map(s, s->row);
     return status ? status : em_find_departure(s, &s->nearest);
 }
 
@@ -392,12 +398,12 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *gain
 static em_status set_if_nearer(em_group_search *s, const em_noncentring_row *row, bool *is_nearer,
                                double *now)
 {
-    em_status status = em_noncentring_set(&s->map, row);
+    em_status status = set_map(s, row);
 
     status = status ? status : em_find_departure(s, now);
     *is_nearer = !status && *now < s->nearest - least_nearer - nearer_by_chance / (double)s->n;
     if (!*is_nearer && (status >= 0 || status == EM_EDATA))
-        status = em_noncentring_set(&s->map, s->row);
+        status = set_map(s, s->row);
     return status;
 }
 
@@ -473,6 +479,7 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
     } part[] = {{&s->x, dim * n},
                 {u, dim * n},
                 {&s->left, dim * n},
+                {&s->transformed, 2 * dim * n},
                 {&s->rho, dim * dim},
                 {&s->slope, dim * dim},
                 {&s->moment, dim * dim},

@@ -54,8 +54,17 @@ em_status em_transform_samples(const em_noncentring *map, const em_samples *samp
 
 em_status em_transform_draws(em_group_search *s, bool derivatives)
 {
-    return em_transform_samples(&s->map, s->samples, s->n, derivatives ? s->dim : 0, s->dim,
-                                s->panel);
+    const int64_t size = s->dim * s->n;
+
+    if (!s->is_transformed) {
+        const em_status status =
+            em_transform_samples(&s->map, s->samples, s->n, 0, 2 * s->dim, s->transformed);
+        if (status)
+            return status;
+        s->is_transformed = true;
+    }
+    memcpy(s->panel, s->transformed + (derivatives ? size : 0), (size_t)size * sizeof *s->panel);
+    return EM_OK;
 }
 
 em_status em_find_departure(em_group_search *s, double *out)

@@ -260,6 +260,7 @@ em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em
             map[group->child[m]].information = row[group->child[m]].information;
             map[group->child[m]].centre = row[group->child[m]].centre;
         }
+        s->is_transformed = false;
     }
     return status;
 }
