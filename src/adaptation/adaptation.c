@@ -46,8 +46,10 @@ em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *pos
 {
     em_status status = set_first_centre(adapt, block);
 
-    if (!status && adapt->plan && em_learns(adapt) && !adapt->has_step)
-        status = em_learn_first_mass(adapt, block, inverse_curvature);
+    if (!status && adapt->plan && em_learns(adapt) && !adapt->has_step) {
+        status = em_learn_first_map(adapt, posterior);
+        status = status ? status : em_learn_first_mass(adapt, block, inverse_curvature);
+    }
     return status ? status : renew(adapt, sampler, posterior, block, 0);
 }
 

@@ -109,6 +109,8 @@ typedef struct em_noncentred {
     em_noncentring_row *found; /* [dim] what the last search found, or the former map */
     em_normal_prior *prior;    /* [dim] that evaluations have proved */
     em_posterior *posterior;   /* in these coordinates; created by the first step that needs it */
+    double is_first;           /* 1: the map is that of em_learn_first_map; else 0 */
+    bool *stays;               /* [n_chain] chains that move in the model's coordinates */
     /* The start of a step: `theta` in these coordinates, `from` and `gradient` in the model's.
      * [n_local_chain][stride] */
     double *theta, *from, *gradient;
@@ -267,6 +269,15 @@ static inline bool em_has_noncentred_groups(const em_adapt *adapt)
     return adapt->noncentred && em_noncentring_count(&adapt->noncentred->map).scaled > 0;
 }
 
+/* Sets the map of the priors that are proved near the mean of the chains' starts. Their identities
+ * hold everywhere, so all chains move in its coordinates, also outlying ones. It ends after some
+ * windows (noncentred.c). Collective. Errors: EM_EMEMORY, EM_EMODEL, agreed. */
+em_status em_learn_first_map(em_adapt *adapt, em_posterior *posterior);
+
+/* Turns variances [dim] in the model's coordinates into those in the first map's, at the mean of
+ * the starts. Local. */
+void em_map_first_variances(const em_adapt *adapt, double *variance);
+
 /* Learns the map from the window's draws, before outlying chains are found and the mass is
  * estimated. *is_other: the set of non-centred parameters has changed. Collective. Errors:
  * EM_EMEMORY, agreed. */
@@ -291,6 +302,15 @@ em_status em_exchange_noncentring(em_adapt *adapt);
  * Local. */
 const double *em_noncentred_draw(const em_adapt *adapt, const double *row);
 
+/* The position and the gradient [2][dim] of chain c of this rank in the coordinates in which it
+ * moves. The next call overwrites them. NULL: they are the model's. Local. */
+const double *em_noncentred_state(const em_adapt *adapt, const em_block *block, int64_t c);
+
+/* The acceptance of one leapfrog step of each chain, in the coordinates in which it moves, to
+ * acceptance [n_local_chain]: `probe` of the sampler's operations. Local. */
+em_status em_adapt_probe(em_adapt *adapt, em_sampler *sampler, const em_step_context *context,
+                         em_block *block, double *acceptance);
+
 em_status em_noncentred_visit(em_adapt *adapt, const em_visitor *visitor); /* Collective. */
 
 /* Summaries [n_chain] of the log densities of all chains over the later half of the initial phase,
@@ -303,7 +323,7 @@ em_status em_gather_log_densities(em_adapt *adapt, int64_t done, em_log_density_
 /* Searches for a step size of each pool, beginning with the current one, and starts dual averaging
  * from it. Collective. Errors: those of the sampler, agreed. */
 em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                              const em_block *block, int64_t done);
+                              em_block *block, int64_t done);
 
 /* One dual-averaging update of each pool, with its mean acceptance since the last update. In the
  * initial phase a chain that accepts almost nothing while the others accept gets a smaller step

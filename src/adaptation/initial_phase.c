@@ -54,6 +54,8 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
         const double clipped = fmin(fmax(scale[i], 1e-10), 1e10);
         scale[i] = inverse_curvature ? clipped : 1 / clipped;
     }
+    if (!status)
+        em_map_first_variances(adapt, scale);
     status = status ? status : em_agree(em_mass_of_diagonal(&adapt->form, scale, &mass));
     if (!status) {
         em_mass_destroy(&adapt->pools->mass);

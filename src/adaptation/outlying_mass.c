@@ -42,12 +42,13 @@ static row row_of(const em_adapt *adapt, int64_t c)
 
 void em_outlying_observe(em_adapt *adapt, const em_block *block, int64_t c)
 {
-    const double *theta = block->theta + c * block->stride,
-                 *gradient = block->gradient + c * block->stride;
     const row of = row_of(adapt, c);
 
     if (!adapt->outlying[adapt->first_chain + c] || !em_is_sample(adapt, block, c))
         return;
+    const double *state = em_noncentred_state(adapt, block, c);
+    const double *theta = state ? state : block->theta + c * block->stride;
+    const double *gradient = state ? state + adapt->dim : block->gradient + c * block->stride;
     if (*of.n_draw == 0)
         memcpy(of.first, theta, (size_t)adapt->dim * sizeof *theta);
     ++*of.n_draw;

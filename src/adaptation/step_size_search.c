@@ -55,10 +55,10 @@ static em_status pool_medians(em_adapt *adapt, const double *chain_value, double
 
 /* The median over each pool of the acceptance of one leapfrog step. Collective; errors agreed. */
 static em_status probe(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                       const em_block *block, int64_t done, double *pool_acceptance)
+                       em_block *block, int64_t done, double *pool_acceptance)
 {
     const em_step_context context = em_adapt_context(adapt, posterior, done);
-    em_status status = em_agree(sampler->ops->probe(sampler, &context, block, adapt->probe));
+    em_status status = em_agree(em_adapt_probe(adapt, sampler, &context, block, adapt->probe));
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         em_adapt_count_gradients(adapt, c, 1);
@@ -72,7 +72,7 @@ static em_status probe(em_adapt *adapt, em_sampler *sampler, em_posterior *poste
  * same collective calls.
  */
 em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
-                              const em_block *block, int64_t done)
+                              em_block *block, int64_t done)
 {
     double *acceptance = adapt->acceptance; /* free between updates */
     double searching = 1;

@@ -9,34 +9,35 @@
 
 /* The purposes of random numbers; numbers of different purposes are different. */
 typedef enum em_purpose {
-    EM_RNG_DATA,          /* data that a model generates */
-    EM_RNG_INIT,          /* initial positions */
-    EM_RNG_MOMENTUM,      /* fresh momenta */
-    EM_RNG_ACCEPT,        /* Metropolis-Hastings */
-    EM_RNG_TRAJECTORY,    /* trajectory length, shared by all chains */
-    EM_RNG_SUBSAMPLE,     /* epochs of the S_count rule, shared by all chains */
-    EM_RNG_MINIBATCH,     /* which observations */
-    EM_RNG_NOISE,         /* injected noise of stochastic samplers */
-    EM_RNG_THERMOSTAT,    /* scalar thermostat variables */
-    EM_RNG_TEST,          /* tests and benches */
-    EM_RNG_REPORT,        /* what a model draws when it reports an iteration */
-    EM_RNG_REINITIALISE,  /* the choice of the chain whose state an outlying chain gets */
-    EM_RNG_EVALUATION,    /* what a model draws when it estimates a density */
-    EM_RNG_TOKENS,        /* topics of tokens, counted by document (em_item_bits only) */
-    EM_RNG_TOPICS,        /* word distributions of topics */
-    EM_RNG_UPDATE,        /* what a model draws to move a chain */
-    EM_RNG_START,         /* what a model draws when a chain starts */
-    EM_RNG_PREDICTION,    /* what a model draws to predict */
-    EM_RNG_EPOCH,         /* the order of observations in an epoch */
-    EM_RNG_PRIOR,         /* positions from the prior */
-    EM_RNG_PRIOR_REPORT,  /* what a model draws when it reports a draw from the prior */
-    EM_RNG_FOLD_IN,       /* topics of tokens of new documents (em_item_bits only) */
-    EM_RNG_MODE_SEARCH,   /* no longer used; it keeps the order */
-    EM_RNG_REFERENCE,     /* draws of the reference law of a tempered chain */
-    EM_RNG_SWAP,          /* whether two rungs of a ladder swap their states */
-    EM_RNG_JUMPS,         /* jumps of gamma processes (em_item_bits only) */
-    EM_RNG_REFERENCE_PART /* the component of a mixture that a draw of a reference distribution is
-                             from */
+    EM_RNG_DATA,           /* data that a model generates */
+    EM_RNG_INIT,           /* initial positions */
+    EM_RNG_MOMENTUM,       /* fresh momenta */
+    EM_RNG_ACCEPT,         /* Metropolis-Hastings */
+    EM_RNG_TRAJECTORY,     /* trajectory length, shared by all chains */
+    EM_RNG_SUBSAMPLE,      /* epochs of the S_count rule, shared by all chains */
+    EM_RNG_MINIBATCH,      /* which observations */
+    EM_RNG_NOISE,          /* injected noise of stochastic samplers */
+    EM_RNG_THERMOSTAT,     /* scalar thermostat variables */
+    EM_RNG_TEST,           /* tests and benches */
+    EM_RNG_REPORT,         /* what a model draws when it reports an iteration */
+    EM_RNG_REINITIALISE,   /* the choice of the chain whose state an outlying chain gets */
+    EM_RNG_EVALUATION,     /* what a model draws when it estimates a density */
+    EM_RNG_TOKENS,         /* topics of tokens, counted by document (em_item_bits only) */
+    EM_RNG_TOPICS,         /* word distributions of topics */
+    EM_RNG_UPDATE,         /* what a model draws to move a chain */
+    EM_RNG_START,          /* what a model draws when a chain starts */
+    EM_RNG_PREDICTION,     /* what a model draws to predict */
+    EM_RNG_EPOCH,          /* the order of observations in an epoch */
+    EM_RNG_PRIOR,          /* positions from the prior */
+    EM_RNG_PRIOR_REPORT,   /* what a model draws when it reports a draw from the prior */
+    EM_RNG_FOLD_IN,        /* topics of tokens of new documents (em_item_bits only) */
+    EM_RNG_MODE_SEARCH,    /* no longer used; it keeps the order */
+    EM_RNG_REFERENCE,      /* draws of the reference law of a tempered chain */
+    EM_RNG_SWAP,           /* whether two rungs of a ladder swap their states */
+    EM_RNG_JUMPS,          /* jumps of gamma processes (em_item_bits only) */
+    EM_RNG_REFERENCE_PART, /* the component of a mixture that a draw of a reference distribution is
+                              from */
+    EM_RNG_PROOF           /* positions at which priors are proved before the first draw */
 } em_purpose;
 
 /* A stream of 2^41 uniforms. `chain` is below 2^32, `iteration` below 2^40. */

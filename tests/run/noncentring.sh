@@ -94,15 +94,31 @@ is_the_same() { # RANKS [ARGUMENT...]
     emass_on "$1" --overwrite --output other.h5 "${@:2}" && cmp one.h5 other.h5
 }
 
+# The priors are proved before the first iteration, so a warmup of 20 iterations, which has too few draws for a search,
+# has the map of the eight members too.
+is_there_at_once() {
+    emass_on 2 --overwrite --output early.h5 --set run.warmup=20 || return
+    h5dump -d /mass_adaptation/noncentring -s 0,0 -c 10,1 -y -w 200 early.h5 | tr -cd '01\n,' | tr -d '\n' |
+        grep -q '0,0,1,1,1,1,1,1,1,1'
+}
+
 # Stopped after so many evaluations of a rank, in warmup or later.
 goes_on() { # EVALUATIONS PHASE
-    local said
     rm -f cut.h5*
     ! EMASS_FAULT=model:1:$1 emass_on 2 --output cut.h5 || return
-    [ -s cut.h5.checkpoint ] || return
+    [ -s cut.h5.checkpoint ] && resumes "$2"
+}
+
+goes_on_after() { # ITERATIONS PHASE
+    rm -f cut.h5*
+    stopped_at "$1" 2 run.yaml --output cut.h5 && resumes "$2"
+}
+
+resumes() { # PHASE
+    local said
     said=$(limited mpirun -n 3 "$emass" run run.yaml --progress none --output cut.h5 --resume 2>&1)
     echo "$said"
-    grep -q "resuming .*($2)" <<<"$said" && cmp one.h5 cut.h5
+    grep -q "resuming .*($1)" <<<"$said" && cmp one.h5 cut.h5
 }
 
 is_taken_over() {
@@ -133,10 +149,13 @@ check "the funnel's law by nuts" is_the_law 5 nuts
 check 'without it the run does not converge' is_needed
 check 'the map is in the file' says_so
 check 'a map takes 400 draws' takes_400_draws
+check 'a map before there are draws' is_there_at_once
 check 'the same bytes on two ranks' is_the_same 2
 check 'the same bytes on three ranks' is_the_same 3
+check 'stopped with the first map' goes_on_after 20 warmup
+check 'stopped where the first map ends' goes_on_after 49 warmup
 check 'stopped in warmup' goes_on 1500 warmup
-check 'stopped in sampling' goes_on 4600 sampling
+check 'stopped in sampling' goes_on_after 330 sampling
 check 'the next run takes it over' is_taken_over
 check 'a choice that there is not' run_is_refused 'noncentring' --set mass.noncentring=always
 check 'a map that may not be used' run_is_refused 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off

@@ -206,6 +206,33 @@ START_TEST(second_derivatives_prove_priors)
 }
 END_TEST
 
+/* The map of proved priors alone, at positions that are no draws. */
+START_TEST(a_map_needs_no_draws)
+{
+    static double sample[N_DRAW][2][DIM];
+    hierarchy h = hierarchy_of((kind)(_i % N_PROVED));
+    const em_gradient_function gradient = {evaluate, &h};
+    em_normal_prior prior[DIM] = {{0}};
+    em_noncentring_row row[DIM];
+    int64_t n_child = 0;
+
+    draw(&h, (uint64_t)_i + 1, sample);
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_of_priors(DIM, &samples, prior, row, &n_child), EM_OK);
+    ck_assert_int_eq(n_child, 0);
+    for (int pass = 0; pass < 2; pass++)
+        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
+    ck_assert_int_eq(em_noncentring_of_priors(DIM, &samples, prior, row, &n_child), EM_OK);
+    ck_assert_int_eq(n_child, h.varies ? 0 : N + h.is_nested);
+    for (int i = FIRST; i < DIM && !h.varies; i++) {
+        ck_assert(row[i].level > 0 && row[i].scale == prior[i].scale);
+        ck_assert(row[i].form == prior[i].form && row[i].degree == prior[i].degree);
+        for (int j = 0; j < EM_MOST_LOCATIONS; j++)
+            ck_assert(row[i].location[j] == prior[i].location[j]);
+    }
+}
+END_TEST
+
 START_TEST(second_derivatives_prove_nothing_else)
 {
     static double sample[N_DRAW][2][DIM];
@@ -231,6 +258,7 @@ int main(void)
 
     tcase_set_timeout(tests, 100);
     tcase_add_loop_test(tests, second_derivatives_prove_priors, 0, 10 * N_PROVED);
+    tcase_add_loop_test(tests, a_map_needs_no_draws, 0, 2 * N_PROVED);
     tcase_add_loop_test(tests, second_derivatives_prove_nothing_else, 0, 30);
     return run_case(tests, CK_FORK);
 }

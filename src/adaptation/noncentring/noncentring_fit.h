@@ -175,6 +175,10 @@ static inline const double *em_thinned_sample(const em_samples *samples, int64_t
 /* Subtracts its mean from x; returns the standard deviation. */
 double em_centre_column(int64_t n, double *x, double *mean);
 
+/* Takes the draws of a search from its samples: s->x, s->mean, s->sd, and their derivatives to g
+ * [dim][n]. */
+void em_take_columns(em_group_search *s, double *g);
+
 /* Transforms n samples, thinned evenly, to the coordinates of a map, and writes numbers first ..
  * first + count - 1 of each, of the draw [dim] and its derivatives [dim], to panel [count][n].
  * em_transform_draws: the draws of a search, or their derivatives, to s->panel. Errors:

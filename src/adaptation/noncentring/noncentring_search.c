@@ -34,19 +34,6 @@ static const double share_of_draws = 0.75;
 
 /* ---------------------------------------------------------------- the draws */
 
-static void take_columns(em_group_search *s, double *g)
-{
-    for (int64_t i = 0; i < s->dim; i++) {
-        double *x = s->x + i * s->n;
-        for (int64_t r = 0; r < s->n; r++) {
-            const double *row = em_thinned_sample(s->samples, s->dim, s->n, r);
-            x[r] = row[i];
-            g[i * s->n + r] = row[s->dim + i];
-        }
-        s->sd[i] = em_centre_column(s->n, x, &s->mean[i]);
-    }
-}
-
 /* Correlations and slopes of the logs of all derivatives g [dim][n], which are overwritten, by all
  * parameters. */
 static em_status correlate(em_group_search *s, double *g)
@@ -356,6 +343,27 @@ static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em
     return status;
 }
 
+/* Sets the map of the proved groups at positions that are no draws, so that their normality tells
+ * nothing. A prior that varies is left out, because its row does not hold everywhere. */
+static em_status set_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f,
+                            double *u)
+{
+    int64_t scale[EM_MOST_GROUPS];
+    const int n = em_list_proved_scales(s->dim, prior, scale);
+    em_status status = EM_OK;
+
+    em_take_columns(s, u);
+    s->panel = u; /* the derivatives are taken anew */
+    for (int g = 0; !status && g < n; g++) {
+        em_list_proved_group(s, prior, scale[g], f);
+        if (f->n == 0 || prior[f->child[0]].varies != 0)
+            continue;
+        status = fit_proved(s, prior, f);
+        status = status ? status : set_group(s, f, s->conditional);
+    }
+    return status;
+}
+
 /* Adds the parameters with a curved location as one group. They come first, so that derivatives by
  * the parameters that they use do not contain theirs. */
 static em_status add_curves(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
@@ -514,9 +522,28 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
     return status;
 }
 
-em_status em_noncentring_search(int64_t dim, const em_samples *samples,
-                                const em_normal_prior *prior, bool may_join,
-                                em_noncentring_row *row, int64_t *n_child)
+/* What a search adds. */
+typedef enum search_kind { PROVED_ALONE, ALL_ROWS, ALL_AND_BLOCK } search_kind;
+
+/* Finds all groups, in the order of levels. */
+static em_status find_all(em_group_search *s, const em_normal_prior *prior, bool may_join,
+                          em_group_fit *tried, double *gain, double *u)
+{
+    em_take_columns(s, u);
+    em_status status = correlate(s, u);
+    s->panel = u; /* which has served */
+    status = status ? status : em_find_departure(s, &s->nearest);
+    status = status ? status : add_curves(s, prior, tried);
+    if (!status && prior)
+        status = add_proved(s, prior, tried);
+    if (!status && prior && may_join)
+        status = join_members(s, prior, tried);
+    status = status ? status : find_groups(s, tried, gain);
+    return !status && s->map.n_child > 0 ? refine_scales(s) : status;
+}
+
+static em_status search(int64_t dim, const em_samples *samples, const em_normal_prior *prior,
+                        search_kind kind, em_noncentring_row *row, int64_t *n_child)
 {
     const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
     em_group_search s = {.dim = dim,
@@ -543,21 +570,25 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
     status = status ? status : lay_out(&s, &tried, &columns, &u);
     for (int64_t i = 0; !status && i < dim; i++)
         s.group_of[i] = -1;
-    if (!status) {
-        take_columns(&s, u);
-        status = correlate(&s, u);
-    }
-    s.panel = u; /* which has served */
-    status = status ? status : em_find_departure(&s, &s.nearest);
-    status = status ? status : add_curves(&s, prior, &tried);
-    if (!status && prior)
-        status = add_proved(&s, prior, &tried);
-    if (!status && prior && may_join)
-        status = join_members(&s, prior, &tried);
-    status = status ? status : find_groups(&s, &tried, gain);
-    if (!status && s.map.n_child > 0)
-        status = refine_scales(&s);
+    if (!status && kind == PROVED_ALONE)
+        status = set_proved(&s, prior, &tried, u);
+    else if (!status)
+        status = find_all(&s, prior, kind == ALL_AND_BLOCK, &tried, gain, u);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
     return status > 0 ? EM_OK : status; /* no group in draws whose covariance is singular */
+}
+
+em_status em_noncentring_search(int64_t dim, const em_samples *samples,
+                                const em_normal_prior *prior, bool may_join,
+                                em_noncentring_row *row, int64_t *n_child)
+{
+    return search(dim, samples, prior, may_join ? ALL_AND_BLOCK : ALL_ROWS, row, n_child);
+}
+
+em_status em_noncentring_of_priors(int64_t dim, const em_samples *samples,
+                                   const em_normal_prior *prior, em_noncentring_row *row,
+                                   int64_t *n_child)
+{
+    return search(dim, samples, prior, PROVED_ALONE, row, n_child);
 }

@@ -42,3 +42,10 @@
 em_status em_noncentring_search(int64_t dim, const em_samples *samples,
                                 const em_normal_prior *prior, bool may_join,
                                 em_noncentring_row *row, int64_t *n_child);
+
+/* Computes the rows of the proved priors alone that do not vary. samples: positions, which need not
+ * be draws, and the gradients there, which tell how much data determine each member. Errors:
+ * EM_EMEMORY. */
+em_status em_noncentring_of_priors(int64_t dim, const em_samples *samples,
+                                   const em_normal_prior *prior, em_noncentring_row *row,
+                                   int64_t *n_child);

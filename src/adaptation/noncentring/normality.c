@@ -20,6 +20,19 @@ double em_centre_column(int64_t n, double *x, double *mean)
     return sqrt(square / (double)n);
 }
 
+void em_take_columns(em_group_search *s, double *g)
+{
+    for (int64_t i = 0; i < s->dim; i++) {
+        double *x = s->x + i * s->n;
+        for (int64_t r = 0; r < s->n; r++) {
+            const double *row = em_thinned_sample(s->samples, s->dim, s->n, r);
+            x[r] = row[i];
+            g[i * s->n + r] = row[s->dim + i];
+        }
+        s->sd[i] = em_centre_column(s->n, x, &s->mean[i]);
+    }
+}
+
 /* The log determinant of the covariance of s->panel. Errors: EM_NONFINITE. */
 static em_status log_determinant(const em_group_search *s, double *out)
 {

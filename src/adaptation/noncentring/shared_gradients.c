@@ -1,6 +1,9 @@
 #include "adaptation/noncentring/shared_gradients.h"
 
+#include "adaptation/noncentring/noncentring_search.h"
 #include "base/memory.h"
+#include "math/finite.h"
+#include "math/rng.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -91,25 +94,129 @@ static em_status serve(const shared_gradients *s)
     return status;
 }
 
+/* What rank 0 does with gradients. */
+typedef em_status em_proof(shared_gradients *s, const em_gradient_function *gradient, void *of);
+
+/* Runs a proof on rank 0, and then gives all ranks the `bytes` at `result`. Collective. */
+static em_status prove(shared_gradients *s, em_proof *proof, void *of, size_t bytes, void *result)
+{
+    const em_gradient_function gradient = {evaluate, s};
+    int64_t none = 0;
+    em_status status;
+
+    if (em_world_rank() == 0) {
+        status = proof(s, &gradient, of);
+        if (!s->have_all_failed)
+            em_broadcast(&none, sizeof none);
+    } else {
+        status = serve(s);
+    }
+    status = em_agree(status);
+    if (!status)
+        em_broadcast(result, bytes);
+    return status;
+}
+
+/* ---------------------------------------------------------------- at draws */
+
+typedef struct draws {
+    const em_samples *samples;
+    em_normal_prior *prior;
+} draws;
+
+static em_status prove_at_draws(shared_gradients *s, const em_gradient_function *gradient, void *of)
+{
+    const draws *d = of;
+
+    return em_prove_priors(s->dim, d->samples, gradient, d->prior);
+}
+
 em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid, int64_t dim,
                                    const em_samples *samples, em_normal_prior *prior)
 {
     shared_gradients s = {.posterior = posterior, .grid = grid, .dim = dim};
-    const em_gradient_function gradient = {evaluate, &s};
-    int64_t none = 0;
-    em_status status;
+    draws of = {samples, prior};
 
-    if (!em_suffices_for_noncentring(dim, samples->n))
-        return EM_OK;
-    if (em_world_rank() == 0) {
-        status = em_prove_priors(dim, samples, &gradient, prior);
-        if (!s.have_all_failed)
-            em_broadcast(&none, sizeof none);
-    } else {
-        status = serve(&s);
+    return em_suffices_for_noncentring(dim, samples->n)
+               ? prove(&s, prove_at_draws, &of, (size_t)dim * sizeof *prior, prior)
+               : EM_OK;
+}
+
+/* ---------------------------------------------------------------- at random positions */
+
+typedef struct random_positions {
+    int64_t n;
+    const double *centre; /* [dim] */
+    uint64_t seed;
+    em_noncentring_row *row; /* [dim] of the map of what is proved */
+} random_positions;
+
+static void draw_positions(const random_positions *p, int64_t dim, double *theta)
+{
+    for (int64_t r = 0; r < p->n; r++) {
+        const em_stream stream = {p->seed, (uint64_t)r, 0, EM_RNG_PROOF};
+        for (int64_t i = 0; i < dim; i++)
+            theta[r * dim + i] = p->centre[i] + 2 * em_uniform(&stream, (uint64_t)i) - 1;
     }
-    status = em_agree(status);
-    if (!status)
-        em_broadcast(prior, (size_t)dim * sizeof *prior);
-    return status;
+}
+
+/* Writes the positions that have a gradient, each with its gradient, to rows [n][2 dim]; returns
+ * their number. */
+static int64_t list_samples(int64_t n, int64_t dim, const double *theta, const double *gradient,
+                            double *rows)
+{
+    int64_t kept = 0;
+
+    for (int64_t r = 0; r < n; r++) {
+        double *row = rows + kept * 2 * dim;
+        memcpy(row, theta + r * dim, (size_t)dim * sizeof *row);
+        memcpy(row + dim, gradient + r * dim, (size_t)dim * sizeof *row);
+        kept += em_all_finite(dim, row + dim);
+    }
+    return kept;
+}
+
+static bool is_any_proved(int64_t dim, const em_normal_prior *prior)
+{
+    for (int64_t i = 0; i < dim; i++)
+        if (prior[i].precision > 0)
+            return true;
+    return false;
+}
+
+static em_status prove_at_positions(shared_gradients *s, const em_gradient_function *gradient,
+                                    void *of)
+{
+    const random_positions *p = of;
+    const int64_t dim = s->dim;
+    EM_SCOPED double *theta = NULL, *g = NULL, *rows = NULL;
+    EM_SCOPED em_normal_prior *prior = NULL;
+    int64_t n_child;
+    em_status status = em_allocate_all(EM_ARRAY(theta, p->n * dim), EM_ARRAY(g, p->n * dim),
+                                       EM_ARRAY(rows, 2 * p->n * dim), EM_ARRAY(prior, dim));
+
+    if (status)
+        return status;
+    draw_positions(p, dim, theta);
+    status = gradient->evaluate(gradient->context, p->n, theta, g);
+    if (status)
+        return status;
+    const em_samples samples = {list_samples(p->n, dim, theta, g, rows), rows};
+    status = em_prove_priors(dim, &samples, gradient, prior);
+    if (!status && is_any_proved(dim, prior)) /* a log scale with such a prior is tested now */
+        status = em_prove_priors(dim, &samples, gradient, prior);
+    return status ? status : em_noncentring_of_priors(dim, &samples, prior, p->row, &n_child);
+}
+
+em_status em_prove_priors_near(em_posterior *posterior, const em_grid *grid, int64_t dim,
+                               const double *centre, uint64_t seed, em_noncentring_row *row)
+{
+    enum { LEAST = 120, SPARE = 10 };
+    shared_gradients s = {.posterior = posterior, .grid = grid, .dim = dim};
+    random_positions of = {em_most(LEAST, 2 * dim) + SPARE, centre, seed, row};
+
+    memset(row, 0, (size_t)dim * sizeof *row);
+    return em_suffices_for_noncentring(dim, of.n)
+               ? prove(&s, prove_at_positions, &of, (size_t)dim * sizeof *row, row)
+               : EM_OK;
 }

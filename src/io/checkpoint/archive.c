@@ -82,7 +82,7 @@ static const char *stored_name(const em_archive *archive, const char *name)
  * start. */
 static bool may_lack(const char *name)
 {
-    return strcmp(name, "noncentring_priors") == 0;
+    return strcmp(name, "noncentring_priors") == 0 || strcmp(name, "noncentring_is_first") == 0;
 }
 
 /* Creates the array, or opens it and checks its extent. */
