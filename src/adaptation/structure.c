@@ -1,6 +1,5 @@
 /* Chooses the structure of the masses of a run. */
 #include "adaptation/adaptation_internal.h"
-#include "base/memory.h"
 
 #include <math.h>
 

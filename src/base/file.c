@@ -1,7 +1,5 @@
 #include "base/file.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -9,7 +9,6 @@
 #include "math/finite.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* The series computed from a number: normal scores of the draws and of the folded draws, indicators

@@ -11,7 +11,6 @@
 #include "diagnostics/fft.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* LAGS: the number of lags that are summed at a time. DIRECT_LAGS: the number of lags after which a

@@ -11,7 +11,6 @@
  */
 #include "mass/fisher.h"
 #include "base/memory.h"
-#include "mass/estimator.h"
 #include "mass/moments.h"
 #include "math/finite.h"
 #include "math/linalg.h"

@@ -1,7 +1,6 @@
 #include "mass/mass.h"
 
 #include "base/clones.h"
-#include "base/memory.h"
 
 #include <string.h>
 #include <xxhash.h>

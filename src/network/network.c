@@ -4,16 +4,12 @@
  */
 #include "network/network.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/text/json.h"
 #include "data/table/table_options.h"
-#include "emass/model/averages.h"
-#include "emass/model/latent.h"
 #include "emass/model/minibatch.h"
 #include "emass/model/prediction.h"
 #include "emass/model/prior.h"
-#include "emass/model/ranges.h"
 #include "emass/random.h"
 #include "math/linalg.h"
 #include "model/construct/construct.h"

@@ -1,6 +1,5 @@
 #include "network/network_layers.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/text/json.h"
 #include "base/text/nearest.h"

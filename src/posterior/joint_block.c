@@ -1,7 +1,6 @@
 /* The block of rows of a map that are mapped together. */
 #include "posterior/joint_block.h"
 
-#include "base/memory.h"
 #include "math/log_product.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* The posterior between a reference distribution and the posterior of the model. */
 #include "posterior/tempered.h"
 
-#include "base/memory.h"
 #include "posterior/inside.h"
 
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "mass/low_rank_sum.h"
 #include "mass/moments.h"
 #include "par/world.h"
-#include "tempering/reference.h"
 #include "tempering/tempering_internal.h"
 
 #include <math.h>

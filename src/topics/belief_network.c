@@ -1,6 +1,5 @@
 #include "topics/belief_network.h"
 
-#include "base/memory.h"
 #include "math/simd/vector.h"
 
 #include <math.h>

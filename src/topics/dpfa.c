@@ -19,7 +19,6 @@
 #include "base/memory.h"
 #include "emass/random.h"
 #include "math/rng.h"
-#include "math/simd/tokens.h"
 #include "math/special.h"
 #include "model/construct/construct.h"
 #include "topics/belief_network.h"

@@ -17,7 +17,6 @@
 #include "emass/model/commands.h"
 #include "emass/model/counts.h"
 #include "emass/model/latent.h"
-#include "emass/model/prior.h"
 #include "math/simd/tokens.h"
 #include "model/construct/construct.h"
 #include "par/message.h"

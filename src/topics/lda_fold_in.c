@@ -1,6 +1,5 @@
 #include "topics/lda_fold_in.h"
 
-#include "base/memory.h"
 #include "math/simd/tokens.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "topics/lda_local.h"
 
-#include "base/memory.h"
 #include "math/rng.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"

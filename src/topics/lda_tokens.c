@@ -1,11 +1,8 @@
 #include "topics/lda_tokens.h"
 
-#include "base/memory.h"
-#include "math/rng.h"
 #include "math/special.h"
 #include "topics/lda_exchange.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- a sweep */

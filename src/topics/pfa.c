@@ -19,7 +19,6 @@
  */
 #include "base/memory.h"
 #include "emass/model/metric.h"
-#include "math/simd/tokens.h"
 #include "math/special.h"
 #include "model/construct/construct.h"
 #include "topics/gamma_process.h"

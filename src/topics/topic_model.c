@@ -1,7 +1,6 @@
 #include "topics/topic_model.h"
 #include "topics/lda_tokens.h"
 
-#include "base/memory.h"
 #include "math/simd/tokens.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 #include "topics/topic_parameters.h"
 
-#include "base/memory.h"
 #include "emass/random.h"
 #include "math/simd/vector.h"
 

@@ -1,6 +1,5 @@
 #include "topics/topic_record.h"
 
-#include "base/memory.h"
 #include "math/simd/tokens.h"
 #include "par/message.h"
 #include "par/world.h"

@@ -1,6 +1,5 @@
 #include "adaptation/starts/ascent.h"
 
-#include "base/memory.h"
 #include "math/finite.h"
 #include "math/linalg.h"
 

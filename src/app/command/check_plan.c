@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "emass/model/latent.h"
-#include "io/draws/dataset.h"
 #include "model/model.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"

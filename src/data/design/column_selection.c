@@ -1,6 +1,5 @@
 #include "data/design/column_selection.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/text/nearest.h"
 #include "data/design/level_order.h"

@@ -1,7 +1,6 @@
 #include "math/simd/bytes.h"
 
 #include "base/clones.h"
-#include "base/memory.h"
 #include "math/simd/simd.h"
 
 enum { WORD = 64 };

@@ -1,7 +1,5 @@
 #include "math/simd/panel.h"
 
-#include "math/simd/simd.h"
-
 void em_rows_gram(int64_t n, const int64_t *index, const double *x, int64_t stride, const double *w,
                   double *sum)
 {

@@ -1,7 +1,6 @@
 #include "model/external/failures.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/text/json.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
-#include "emass/model/prediction.h"
 #include "model/regression/regression_prior.h"
 
-#include "base/memory.h"
 #include "data/table/table.h"
 #include "par/message.h"
 

@@ -1,6 +1,5 @@
 #include "model/stan/stan_variables.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 
 #include <search.h>

@@ -2,8 +2,6 @@
 
 #include "base/memory.h"
 #include "base/options/field.h"
-#include "emass/model/prediction.h"
-#include "io/draws/dataset.h"
 #include "io/draws/reader.h"
 #include "io/draws/writer.h"
 #include "math/linalg.h"

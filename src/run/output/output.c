@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "emass/model/averages.h"
-#include "io/draws/dataset.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
 #include "run/config/config_folder.h"

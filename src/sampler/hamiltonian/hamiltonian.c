@@ -5,7 +5,6 @@
 #include "math/rng.h"
 
 #include <math.h>
-#include <string.h>
 
 em_status em_points_create(em_owner *owner, int64_t n, int64_t dim, em_points *out)
 {

@@ -1,7 +1,6 @@
 /* The No-U-Turn sampler with multinomial draws (Hoffman & Gelman 2014; Betancourt 2017), as in
  * Stan: the trees of sampler/hamiltonian/trees.h, whose leaves are leapfrog steps. */
 #include "sampler/hamiltonian/nuts.h"
-#include "sampler/hamiltonian/trees.h"
 
 static const em_field fields[] = {EM_SAMPLER_FIELDS_WITH("adapt", "0.8", "3"),
                                   EM_NUTS_FIELD(em_nuts_options, max_treedepth),

@@ -1,7 +1,5 @@
 #include "sampler/kernel/sampler.h"
 
-#include "base/memory.h"
-
 em_status em_sampler_create(const em_sampler_ops *ops, const void *options, int64_t n_chain,
                             int64_t dim, em_sampler **out)
 {

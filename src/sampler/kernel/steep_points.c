@@ -1,7 +1,5 @@
 #include "sampler/kernel/steep_points.h"
 
-#include "base/memory.h"
-
 #include <math.h>
 #include <string.h>
 

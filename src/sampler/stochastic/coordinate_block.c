@@ -1,6 +1,5 @@
 #include "sampler/stochastic/coordinate_block.h"
 
-#include "base/memory.h"
 #include "math/finite.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
 #include "sampler/stochastic/recipe.h"
 
-#include "base/memory.h"
-
 #include <math.h>
 #include <string.h>
 

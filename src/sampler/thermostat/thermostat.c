@@ -1,11 +1,9 @@
 #include "sampler/thermostat/thermostat.h"
 
 #include "base/clones.h"
-#include "base/memory.h"
 #include "math/finite.h"
 #include "sampler/stochastic/coordinate_block.h"
 
-#include <math.h>
 #include <string.h>
 
 const char *const em_thermostat_integrators[] = {"euler", "splitting", NULL};

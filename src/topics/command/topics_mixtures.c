@@ -1,7 +1,6 @@
 /* Writes tables of topics and of the mixtures of topics in new documents to files. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "data/corpus/corpus_table.h"
 #include "data/reader/readers.h"
 #include "io/draws/reader.h"
