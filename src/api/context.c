@@ -144,11 +144,6 @@ void em_context_destroy(em_context **out)
         destroy(context);
 }
 
-void em_context_hold(em_context *context)
-{
-    context->n_run++;
-}
-
 void em_context_let_go(em_context *context)
 {
     if (--context->n_run == 0 && context->is_left)

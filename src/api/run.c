@@ -62,12 +62,6 @@ static em_status share_request(const em_run_request *given, stored_request *out)
     return status;
 }
 
-static void release_request(stored_request *r)
-{
-    em_release_texts(r->n_override, &r->override);
-    em_release_all(&r->config, &r->path);
-}
-
 /* Collective. */
 static bool is_anywhere(bool mine)
 {
@@ -121,7 +115,8 @@ static em_status create(const em_run_request *given, em_run *run)
     run->mode = r.mode;
     status = status ? status : check_sink(&given->sink, &has_sink);
     status = status ? status : parse(&r, &run->config);
-    release_request(&r);
+    em_release_texts(r.n_override, &r.override);
+    em_release_all(&r.config, &r.path);
     if (!status)
         status = em_engine_create(run->config,
                                   &(em_engine_request){.mode = run->mode,
@@ -145,7 +140,7 @@ em_status em_run_create(em_context *context, const em_run_request *given, em_run
     status = em_agree(em_allocate(1, sizeof *run, &run));
     if (!status) {
         run->context = context;
-        em_context_hold(context);
+        context->n_run++;
         status = create(given, run);
     }
     if (status)

@@ -93,14 +93,6 @@ static const em_field fields[] = {
 
 /* ---------------------------------------------------------------- options */
 
-static em_status bad_scale(const char *found)
-{
-    return em_fail(EM_ECONFIG,
-                   "model.prior_scale: found %s, expected a variance above 0, or {gamma: [shape, "
-                   "rate]}, both above 0",
-                   found);
-}
-
 static bool is_positive(double x)
 {
     return x >= 1e-300 && x <= 1e300;
@@ -121,7 +113,11 @@ static em_status read_prior(em_network *self, bool *learned)
                           ? is_positive(self->gamma[0]) && is_positive(self->gamma[1])
                           : json_is_number(json) && is_positive(variance = json_number_value(json));
     self->precision = 1 / variance;
-    return good ? EM_OK : bad_scale(text);
+    return good ? EM_OK
+                : em_fail(EM_ECONFIG,
+                          "model.prior_scale: found %s, expected a variance above 0, or {gamma: "
+                          "[shape, rate]}, both above 0",
+                          text);
 }
 
 static em_status check_options(const em_network_options *o)

@@ -261,15 +261,6 @@ static void set_model(dpfa *self)
     em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
-static em_status allocate_arrays(dpfa *self)
-{
-    const em_lda_shape *shape = &self->base.topics.shape;
-
-    return em_own_all(
-        &self->base.memory, EM_ARRAY(self->logit, shape->n_topic),
-        EM_ARRAY(self->unit, em_local_most_documents(self->base.local) * self->network.n_unit));
-}
-
 static em_status set_network(dpfa *self)
 {
     const em_reals *hidden = &self->options->hidden;
@@ -298,7 +289,10 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     em_status status =
         em_topic_model_open(&self->base, &kind, &self->options->poisson.topic, context);
     status = status ? status : set_network(self);
-    status = status ? status : allocate_arrays(self);
+    if (!status)
+        status = em_own_all(
+            &self->base.memory, EM_ARRAY(self->logit, self->base.topics.shape.n_topic),
+            EM_ARRAY(self->unit, em_local_most_documents(self->base.local) * self->network.n_unit));
     if (!status)
         set_model(self);
     return status;

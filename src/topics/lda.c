@@ -86,18 +86,14 @@ static void release_laws(const lda *self, float **laws)
         em_release(laws);
 }
 
-static void destroy_chain(const lda *self, lda_chain *chain)
-{
-    em_tokens_release_chain(&chain->topic);
-    release_laws(self, &chain->phi);
-}
-
 static void destroy(em_model *model)
 {
     lda *self = (lda *)model;
 
-    for (int64_t c = 0; self->chain && c < self->n_chain; c++)
-        destroy_chain(self, &self->chain[c]);
+    for (int64_t c = 0; self->chain && c < self->n_chain; c++) {
+        em_tokens_release_chain(&self->chain[c].topic);
+        release_laws(self, &self->chain[c].phi);
+    }
     em_corpus_destroy(&self->corpus);
     em_tokens_destroy(&self->tokens);
     em_lda_exchange_release(&self->exchange);

@@ -86,12 +86,6 @@ static void print_all(FILE *out)
                  "emass list output, emass list temper\n");
 }
 
-static void print_variant(const em_variant *variant, FILE *out)
-{
-    fprintf(out, "%s: %s\nsource: %s\n\noptions:\n", variant->name, variant->doc, variant->source);
-    print_fields(variant->fields, out);
-}
-
 /* Prints the options of variant n that no earlier variant has. */
 static void print_own_keys(const list_topic *topic, const char *section, int n, FILE *out)
 {
@@ -136,9 +130,11 @@ static em_status print(const list_topic *topic, const em_variant *variant)
 
     if (status)
         return status;
-    if (variant)
-        print_variant(variant, prose.words);
-    else if (topic && !topic->title)
+    if (variant) {
+        fprintf(prose.words, "%s: %s\nsource: %s\n\noptions:\n", variant->name, variant->doc,
+                variant->source);
+        print_fields(variant->fields, prose.words);
+    } else if (topic && !topic->title)
         print_keys(prose.words);
     else if (topic)
         print_topic(topic, prose.words);

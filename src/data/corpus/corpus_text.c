@@ -42,11 +42,6 @@ typedef struct corpus_reading {
 
 /* ---------------------------------------------------------------- documents */
 
-static em_status add_entry(corpus_reading *r, int64_t word, int64_t count)
-{
-    return em_document_rows_add(&r->rows, r->lines->number, word, count);
-}
-
 static em_status end_document(corpus_reading *r)
 {
     return em_document_rows_end(&r->rows, r->lines ? r->lines->number : 0);
@@ -139,7 +134,7 @@ static em_status read_lda_c_line(corpus_reading *r, const char *line)
     while (!status && !at_end(&line)) {
         status = parse_word(r, &line, ':', 0, &word);
         status = status ? status : parse_count(r, &line, &count);
-        status = status ? status : add_entry(r, word, count);
+        status = status ? status : em_document_rows_add(&r->rows, r->lines->number, word, count);
         found++;
     }
     if (!status && found != n)
@@ -236,7 +231,7 @@ static em_status read_triple(corpus_reading *r, const char *line)
                          r->path, (long long)r->lines->number);
     if (!status && !at_end(&line))
         status = expected_end(r->lines, line, "the count");
-    return status ? status : add_entry(r, word, count);
+    return status ? status : em_document_rows_add(&r->rows, r->lines->number, word, count);
 }
 
 static int64_t document_of(const char *line)

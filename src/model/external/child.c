@@ -123,8 +123,7 @@ static bool ends_within(const em_child *child, double seconds, int *how)
     return false;
 }
 
-/* Stops the process as em_child_stop does. Returns how it ended; -1: it had to be killed. */
-static int stop(em_child *child, double patience)
+int em_child_stop(em_child *child, double patience)
 {
     int how = 0;
 
@@ -139,16 +138,6 @@ static int stop(em_child *child, double patience)
     close(child->from);
     child->id = 0;
     return ended ? how : -1;
-}
-
-void em_child_stop(em_child *child, double patience)
-{
-    stop(child, patience);
-}
-
-void em_child_release(em_child *child)
-{
-    em_release(&child->buffer);
 }
 
 /* Whether it ended by a signal that asks programs to end: SIGTERM, or one by which a batch system
@@ -168,7 +157,7 @@ static bool was_asked_to_end(int how)
  * process ended. */
 static em_status fail_ended(em_child *child)
 {
-    const int how = stop(child, 0.2);
+    const int how = em_child_stop(child, 0.2);
 
     child->asked_to_end = how != -1 && was_asked_to_end(how);
     if (how == -1)
@@ -205,7 +194,7 @@ static em_status read_some(em_child *child)
 {
     if (child->capacity - child->used < LEAST_ROOM) {
         if (child->used >= MOST_ANSWER) {
-            stop(child, 0);
+            em_child_stop(child, 0);
             return em_fail(EM_NONFINITE, "the process wrote a line of more than %d bytes",
                            MOST_ANSWER);
         }
@@ -251,7 +240,7 @@ em_status em_child_ask(em_child *child, const char *line, double timeout, char *
         line += n > 0 ? n : 0;
         left -= n > 0 ? (size_t)n : 0;
         if (!waits(child, left > 0, end)) {
-            stop(child, 0);
+            em_child_stop(child, 0);
             return em_fail(EM_NONFINITE, "the evaluation took longer than %g s", timeout);
         }
         status = read_some(child);
@@ -265,7 +254,7 @@ em_status em_child_ask(em_child *child, const char *line, double timeout, char *
     *newline = '\0';
     *answer = child->buffer;
     if (left > 0 || newline + 1 < child->buffer + child->used) {
-        stop(child, 0);
+        em_child_stop(child, 0);
         return em_fail(EM_NONFINITE, "the process wrote more than one line for one evaluation");
     }
     return EM_OK;

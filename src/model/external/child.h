@@ -23,11 +23,8 @@ typedef struct em_child {
 em_status em_child_start(em_child *child);
 
 /* Closes the input of the process, which asks it to end, and kills it if it has not ended after
- * `patience` seconds. */
-void em_child_stop(em_child *child, double patience);
-
-/* Frees the buffer of a stopped process. */
-void em_child_release(em_child *child);
+ * `patience` seconds. Returns how it ended, as waitpid does; -1: it had to be killed. */
+int em_child_stop(em_child *child, double patience);
 
 /*
  * Writes a line and waits for the answer. *answer is valid until the next call. timeout is in

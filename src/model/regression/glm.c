@@ -341,10 +341,7 @@ static void predict(em_glm *glm, const batch *b, const em_query *one)
     take_observations(glm, b, 1);
 }
 
-/* Computes the linear predictor of each row in `eta` and, if `link` is given, its log density in
- * `density`. */
-static void go_over(em_glm *glm, em_glm_link *link, const double *theta, double *eta,
-                    double *density)
+void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density)
 {
     const int64_t n = glm->design->n_row;
     const em_query one = {.n_chain = 1, .theta = theta};
@@ -363,12 +360,7 @@ static void go_over(em_glm *glm, em_glm_link *link, const double *theta, double 
     }
 }
 
-void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density)
-{
-    go_over(glm, link, theta, eta, density);
-}
-
 void em_glm_predict(em_glm *glm, const double *theta, double *eta)
 {
-    go_over(glm, NULL, theta, eta, NULL);
+    em_glm_each(glm, NULL, theta, eta, NULL);
 }

@@ -50,7 +50,7 @@ void em_glm_add(em_glm *glm, em_glm_link *link, const em_query *query);
 void em_glm_shape(const em_glm *glm, const double *theta, double *shape);
 
 /* For one chain: eta [n_row] and the log densities [n_row] without constants of all observations of
- * the shard. Local. */
+ * the shard; without a link eta alone. Local. */
 void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density);
 
 /* eta alone. Local. */

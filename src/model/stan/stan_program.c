@@ -271,12 +271,6 @@ em_status em_stan_read_text(const char *path, int64_t most, char **text)
 
 /* ---------------------------------------------------------------- the library */
 
-/* Searches for the interpreter on one rank, for all ranks. Collective. */
-static em_status find_interpreter(char **path)
-{
-    return em_share_text(em_world_rank() == 0 ? find_library(path) : EM_OK, path);
-}
-
 /* Checks that all nodes have the same file, because other copies would be other models. Collective.
  */
 static em_status compare_identities(const char *path, const em_stan_library *library)
@@ -298,7 +292,7 @@ em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out)
     em_status status = EM_OK;
 
     if (interpreter) {
-        status = find_interpreter(&found);
+        status = em_share_text(em_world_rank() == 0 ? find_library(&found) : EM_OK, &found);
         path = found;
     }
     status = status ? status : em_agree(em_stan_library_open(path, interpreter, out));

@@ -18,11 +18,6 @@ bool em_kernel_is_exact(const em_kernel *kernel)
 
 /* ---------------------------------------------------------------- set up */
 
-static int64_t extra_of(const em_kernel_options *options, int64_t dim)
-{
-    return em_sampler_n_extra(options->ops, options->options, dim);
-}
-
 static uint64_t seed_of(const em_config *config, int i)
 {
     return (uint64_t)config->run.seed + ((uint64_t)i << 54);
@@ -47,7 +42,9 @@ static em_status create_kernel(em_engine *engine, int i)
         status = em_posterior_create_part(engine->posterior, kernel->parameters, n_chain,
                                           first_chain, engine->block->theta, &kernel->posterior);
     if (!status && kernel->parameters)
-        status = em_block_create(first_chain, n_chain, dim, extra_of(options, dim), &kernel->block);
+        status = em_block_create(first_chain, n_chain, dim,
+                                 em_sampler_n_extra(options->ops, options->options, dim),
+                                 &kernel->block);
     else if (!status)
         kernel->block = engine->block;
     status = status ? status : em_allocate(n_chain, sizeof(double), &kernel->step_size);
@@ -104,9 +101,9 @@ em_status em_kernels_create(em_engine *engine)
         return em_ladders_create(engine);
     const em_kernel_options *only = config->kernel[0].block ? NULL : &config->kernel[0];
     const int64_t dim = engine->model->dim;
-    em_status status =
-        em_block_create(em_grid_first_chain(engine->grid), em_grid_n_local_chain(engine->grid), dim,
-                        only ? extra_of(only, dim) : 0, &engine->block);
+    em_status status = em_block_create(
+        em_grid_first_chain(engine->grid), em_grid_n_local_chain(engine->grid), dim,
+        only ? em_sampler_n_extra(only->ops, only->options, dim) : 0, &engine->block);
 
     for (int i = 0; !status && i < config->n_kernel; i++) {
         engine->n_kernel = i + 1;

@@ -191,10 +191,9 @@ EM_CLONES static bool go_along(int64_t stride, const double *v, const double *w,
     return hamiltonian_total(&along_v) > 0 && hamiltonian_total(&along_w) > 0;
 }
 
-bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b,
-                      int far_b)
+bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b)
 {
-    const int near_a = 1 - far_a, near_b = 1 - far_b;
+    const int near_a = 1 - far_a, near_b = 0, far_b = 1;
 
     if (!go_along(stride, a->velocity[far_a], b->velocity[far_b], a->sum, b->sum))
         return true;

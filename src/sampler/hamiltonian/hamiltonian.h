@@ -77,12 +77,11 @@ typedef struct em_subtree {
     double *sum, *momentum[2], *velocity[2];
 } em_subtree;
 
-/* Whether the union of two adjacent subtrees makes a U-turn; end 1 - far_a of a is next to end 1 -
- * far_b of b. It does if the velocity at one of its two ends has an inner product with the sum of
+/* Whether the union of two adjacent subtrees makes a U-turn; end 1 - far_a of a is next to end 0 of
+ * b. It does if the velocity at one of its two ends has an inner product with the sum of
  * its momenta that is not positive. As in Stan, the same is also checked for each subtree with the
  * nearest point of the other. */
-bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b,
-                      int far_b);
+bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b);
 
 /* Sets position, momentum, gradient and log density of chain c of the block to those of a row. */
 void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, int64_t c);

@@ -218,7 +218,7 @@ static bool join(const em_points *moving, int64_t row, em_tree *t)
 
     for (; n >> level & 1; level++) {
         em_subtree *left = &t->waiting[level];
-        if (em_subtrees_turn(stride, left, 0, right, 1))
+        if (em_subtrees_turn(stride, left, 0, right))
             return false;
         extend(stride, left, 1, right);
         right = left;
@@ -239,7 +239,7 @@ static bool finish_doubling(em_trees *trees, int64_t row)
     const int64_t chain = trees->chain[row];
     em_tree *t = &trees->tree[chain];
     const em_subtree *added = &t->waiting[t->depth > 0 ? t->depth - 1 : 0];
-    const bool turns = em_subtrees_turn(trees->moving.stride, &t->whole, 1 - t->front, added, 1);
+    const bool turns = em_subtrees_turn(trees->moving.stride, &t->whole, 1 - t->front, added);
 
     if (uniform(t, 2 * t->depth + 1) < ratio(&t->half, &t->total))
         em_points_copy(&trees->candidate, chain, &trees->draw, chain);

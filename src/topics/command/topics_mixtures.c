@@ -195,12 +195,6 @@ static em_status start_folding(const em_topics *t, folding *f)
                                   : status;
 }
 
-static void end_folding(folding *f)
-{
-    em_release_texts(f->n_name, &f->name);
-    em_release_owned(&f->memory);
-}
-
 /* ---------------------------------------------------------------- new documents */
 
 /* Reads the names of the rows of an AnnData file; other files have none. */
@@ -294,6 +288,7 @@ em_status em_topics_mix_documents(const em_topics *t)
     if (!status && em_topics_are_named(t))
         status = em_corpus_check_names(corpus, t->word, t->path);
     status = status ? status : mix(t, corpus, &f);
-    end_folding(&f);
+    em_release_texts(f.n_name, &f.name);
+    em_release_owned(&f.memory);
     return status;
 }
