@@ -153,17 +153,14 @@ void em_multiply_rows(int64_t n, int64_t k, int64_t m, const float *a, const flo
 void em_orthonormalise(int64_t n, int64_t dim, double *a, int64_t ld)
 {
     for (int64_t k = 0; k < n; k++) {
-        double *x = a + k * ld, norm = 0;
+        double *x = a + k * ld;
         for (int64_t j = 0; j < 2 * k; j++) {
             const double *y = a + j % k * ld;
-            double sum = 0;
-            for (int64_t i = 0; i < dim; i++)
-                sum += x[i] * y[i];
+            const double sum = em_dot(dim, x, y);
             for (int64_t i = 0; i < dim; i++)
                 x[i] -= sum * y[i];
         }
-        for (int64_t i = 0; i < dim; i++)
-            norm += x[i] * x[i];
+        const double norm = em_dot(dim, x, x);
         for (int64_t i = 0; i < dim; i++)
             x[i] /= sqrt(norm);
     }

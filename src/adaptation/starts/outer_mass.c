@@ -3,6 +3,7 @@
 #include "adaptation/starts/ascent.h"
 #include "adaptation/starts/draw_mass.h"
 #include "base/memory.h"
+#include "math/linalg.h"
 #include "math/rng.h"
 #include "par/world.h"
 
@@ -84,12 +85,11 @@ static em_status follow_ray(em_posterior *posterior, const em_block *block, cons
 {
     const int64_t dim = block->dim, chain = (int64_t)stream->chain;
     double *direction = work, *theta = work + block->stride, *gradient = theta + block->stride;
-    double radius = at->first, square = 0;
+    double radius = at->first;
     em_status status = EM_OK;
 
     em_normals(stream, dim, direction);
-    for (int64_t i = 0; i < dim; i++)
-        square += direction[i] * direction[i];
+    const double square = em_dot(dim, direction, direction);
     for (int k = 0; !status && k < at->n; k++, radius *= at->ratio) {
         double log_density = NAN;
         for (int64_t i = 0; i < dim; i++)

@@ -50,11 +50,10 @@ static void draw_around(const em_ascents *a, const known_modes *known, const em_
                         double *theta)
 {
     const int64_t dim = a->search->dim;
-    double *direction = known->work, place[2], square = 0;
+    double *direction = known->work, place[2];
 
     em_normals(stream, dim, direction);
-    for (int64_t i = 0; i < dim; i++)
-        square += direction[i] * direction[i];
+    const double square = em_dot(dim, direction, direction);
     for (int k = 0; k < 2; k++)
         place[k] = em_uniform(stream, (uint64_t)(2 * a->search->stride + k));
     const int which = (int)(place[0] * known->n);

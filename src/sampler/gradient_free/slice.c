@@ -15,6 +15,7 @@
  * w is step_size, in standard deviations of the target. It needs no adaptation: an interval that is
  * ten times too wide takes three evaluations more.
  */
+#include "math/linalg.h"
 #include "math/rng.h"
 #include "sampler/gradient_free/proposals.h"
 
@@ -71,13 +72,10 @@ static void slice_direct(em_proposals *p, const em_step_context *context, int64_
 {
     em_step_context of_basis = *context;
     const int64_t k = number % p->dim;
-    double square = 0;
 
     of_basis.iteration = number / p->dim;
     em_proposals_draw(p, &of_basis, chain, 0, 0);
-    for (int64_t i = 0; i < p->dim; i++)
-        square += p->z[i] * p->z[i];
-    const double factor = -2 * p->z[k] / square;
+    const double factor = -2 * p->z[k] / em_dot(p->dim, p->z, p->z);
     for (int64_t i = 0; i < p->dim; i++)
         p->z[i] = factor * p->z[i] + (i == k);
     em_mass_apply(context->mass + c, EM_MAP_UNWHITEN, 1, p->z, p->direction);

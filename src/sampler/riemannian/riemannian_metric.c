@@ -254,11 +254,8 @@ void em_metric_root(const em_metric *metric, const double *x, double *out)
             out[i] = metric->root[i] * x[i];
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = 0;
-        for (int64_t j = 0; j < n; j++)
-            out[i] += metric->root[i * n + j] * x[j];
-    }
+    for (int64_t i = 0; i < n; i++)
+        out[i] = em_dot(n, metric->root + i * n, x);
 }
 
 void em_metric_root_transposed(const em_metric *metric, const double *x, double *out)
