@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -24,6 +23,13 @@ const char *em_file_kind(mode_t mode)
     default:
         return "a device";
     }
+}
+
+bool em_file_is_folder(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
 /* Whether an error number shows that the path is wrong, and not the disk or the kernel. */

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,9 @@
 
 /* The kind of a file by its mode, in words: "a folder", "a FIFO", "a device", ... Local. */
 const char *em_file_kind(mode_t mode);
+
+/* Whether the path is that of a folder, or of a link to one. Local. */
+bool em_file_is_folder(const char *path);
 
 /* Opens a regular file as open(2) does, without blocking; not across exec(). Links are followed
  * unless O_NOFOLLOW is among the flags. With O_CREAT the permissions are read and write for all,

@@ -1,7 +1,7 @@
 #include "app/command/command.h"
 
 #include "app/summary/command_arguments.h"
-#include "base/memory.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "data/corpus/corpus_table.h"
 #include "data/reader/readers.h"
@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MOST_SHOWN = 40 }; /* columns of the summary */
 
@@ -384,9 +383,7 @@ static em_status convert_table(conversion *c)
 
 static em_status refuse_folder(const conversion *c)
 {
-    struct stat what;
-
-    return !c->is_text && stat(c->options.data, &what) == 0 && S_ISDIR(what.st_mode)
+    return !c->is_text && em_file_is_folder(c->options.data)
                ? em_fail(
                      EM_EDATA,
                      "%s: found a folder, expected a file (a folder of documents: --format text)",
@@ -397,10 +394,9 @@ static em_status refuse_folder(const conversion *c)
 /* A folder of documents must not get the output, which would be read as one of them. */
 static em_status refuse_output_within(const conversion *c)
 {
-    struct stat what;
     EM_SCOPED char *folder = NULL;
 
-    if (!c->is_text || stat(c->options.data, &what) != 0 || !S_ISDIR(what.st_mode))
+    if (!c->is_text || !em_file_is_folder(c->options.data))
         return EM_OK;
     em_status status = em_copy_text(c->output, &folder);
     EM_SCOPED char *from = realpath(c->options.data, NULL);

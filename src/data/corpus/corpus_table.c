@@ -1,7 +1,7 @@
 #include "data/corpus/corpus_table.h"
 
 #include "base/fault.h"
-#include "base/memory.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "data/reader/readers.h"
 #include "data/reader/same_file.h"
@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define KNOWN_WORDS " (the words of the vocabulary, or else those found in the corpus trained on)"
 
@@ -152,13 +151,12 @@ static em_status read_text(const em_corpus_options *options, int64_t n_word, em_
 
 static em_status see_files(const em_corpus_options *options)
 {
-    struct stat what;
     em_status status = EM_OK;
 
     if (em_fault("data"))
         status = em_fail(EM_EDATA, "%s:1: found a fault injected by EMASS_FAULT, expected data",
                          options->data);
-    else if (stat(options->data, &what) == 0 && S_ISDIR(what.st_mode))
+    else if (em_file_is_folder(options->data))
         status = em_fail(EM_EDATA,
                          "%s: found a folder, expected a corpus (emass convert --format text makes "
                          "one of a folder of documents)",

@@ -1,6 +1,6 @@
 #include "data/reader/examples.h"
 
-#include "base/memory.h"
+#include "base/file.h"
 #include "data/design/public_data.h"
 #include "data/reader/idx.h"
 #include "data/reader/same_file.h"
@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The most classes where their number is not given. */
@@ -27,13 +26,6 @@ enum { MOST_CLASSES = 10000 };
 static const char images_mark[] = "images-idx", labels_mark[] = "labels-idx";
 
 /* ---------------------------------------------------------------- finding the files, by rank 0 */
-
-static bool is_folder(const char *path)
-{
-    struct stat found;
-
-    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
-}
 
 static bool is_there(const char *path)
 {
@@ -108,7 +100,7 @@ static em_status find_files(const em_examples_source *source, char **images, cha
 {
     em_status status = EM_OK;
 
-    if (is_folder(source->path)) {
+    if (em_file_is_folder(source->path)) {
         status = find_marked(source->path, images_mark, images);
         return status || source->unlabelled ? status
                                             : find_marked(source->path, labels_mark, labels);
