@@ -11,7 +11,6 @@
 #pragma once
 
 #include "base/memory.h"
-#include "emass/model.h"
 #include "math/rng.h"
 
 enum { EM_MOST_LAYERS = 8 };

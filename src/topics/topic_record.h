@@ -10,7 +10,6 @@
 #include "emass/model.h"
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
-#include "emass/shards.h"
 #include "topics/topic_options.h"
 
 #include <stdbool.h>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "data/table/table.h"
-#include "emass/model.h"
 #include "emass/model/prediction.h"
 
 enum { EM_FEATURES_ARRAYS = 3 };

@@ -1,7 +1,6 @@
 /* Reads mass, step size and positions from the file of an earlier run (mass.from). */
 #pragma once
 
-#include "par/grid.h"
 #include "run/config/config.h"
 
 typedef struct em_initial {
