@@ -140,16 +140,6 @@ em_number_text em_three_digits(double x)
     return out;
 }
 
-em_number_text em_megabytes(double bytes)
-{
-    return em_three_digits(bytes / 1e6);
-}
-
-const char *em_plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 void em_append(size_t bytes, char *out, const char *format, ...)
 {
     const size_t used = strlen(out);

@@ -53,10 +53,16 @@ typedef struct em_number_text {
 em_number_text em_three_digits(double x);
 
 /* The same of bytes, in MB. Local. */
-em_number_text em_megabytes(double bytes);
+static inline em_number_text em_megabytes(double bytes)
+{
+    return em_three_digits(bytes / 1e6);
+}
 
 /* The plural ending of a noun that n counts: "" for 1, else "s". Local. */
-const char *em_plural(int64_t n);
+static inline const char *em_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 
 /* The index of a text in a list that ends with NULL; -1: it is not there. Local. */
 int em_text_find(const char *text, const char *const *list);

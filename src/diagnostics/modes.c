@@ -324,16 +324,6 @@ em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out)
     return status;
 }
 
-bool em_modes_are_settled(const em_modes *modes)
-{
-    return modes->count > 1 && modes->unsettled <= modes->n_chain / 16;
-}
-
-bool em_modes_stay_separate(const em_modes *before, const em_modes *now)
-{
-    return before->count > 1 && em_modes_are_settled(now) && now->count >= before->count;
-}
-
 void em_modes_describe(const em_modes *modes, size_t bytes, char *text)
 {
     const int64_t listed = modes->count < EM_MODES_LISTED ? modes->count : EM_MODES_LISTED;

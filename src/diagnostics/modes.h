@@ -59,12 +59,18 @@ em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out);
 
 /* Whether chains are in several modes and nearly all of them have settled there. The others may
  * cross. */
-bool em_modes_are_settled(const em_modes *modes);
+static inline bool em_modes_are_settled(const em_modes *modes)
+{
+    return modes->count > 1 && modes->unsettled <= modes->n_chain / 16;
+}
 
 /* Whether chains stayed in separate modes while draws were added, from `before` to `now`: there
  * were several modes, now there are at least as many, and the chains have settled in them. More
  * draws may show more modes. If they show fewer, some chains have crossed. */
-bool em_modes_stay_separate(const em_modes *before, const em_modes *now);
+static inline bool em_modes_stay_separate(const em_modes *before, const em_modes *now)
+{
+    return before->count > 1 && em_modes_are_settled(now) && now->count >= before->count;
+}
 
 /* "2 modes (2 and 2 of 4 chains)". */
 void em_modes_describe(const em_modes *modes, size_t bytes, char *text);

@@ -7,11 +7,6 @@
 
 #include <math.h>
 
-int64_t em_form_n_part(const em_mass_form *form)
-{
-    return form->n_part > 0 ? form->n_part : 1;
-}
-
 em_part em_form_part(const em_mass_form *form, int64_t i)
 {
     return form->n_part > 0

@@ -106,7 +106,11 @@ extern const char *const em_structure_names[];
 extern const em_mass_ops em_mass_diag, em_mass_dense, em_mass_block_diagonal, em_mass_low_rank;
 
 /* The parts of W, in order. They cover W, and its numbers are the arrays of the parts in order. */
-int64_t em_form_n_part(const em_mass_form *form);
+static inline int64_t em_form_n_part(const em_mass_form *form)
+{
+    return form->n_part > 0 ? form->n_part : 1;
+}
+
 em_part em_form_part(const em_mass_form *form, int64_t i);
 
 /* Makes dense parts of the given sizes, in order; the remaining dimensions form a diagonal part.

@@ -3,11 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 
-int64_t em_moments_size(em_structure structure, int64_t dim)
-{
-    return dim + (structure == EM_MASS_DENSE ? dim * (dim + 1) / 2 : dim);
-}
-
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments)
 {
     double *product = moments + dim;

@@ -8,7 +8,10 @@
 
 /* The number of doubles in the moments of a vector: the sum [dim], then the sum of squares [dim]
  * (diag) or the lower triangle of the sum of products [dim (dim + 1) / 2] (dense). */
-int64_t em_moments_size(em_structure structure, int64_t dim);
+static inline int64_t em_moments_size(em_structure structure, int64_t dim)
+{
+    return dim + (structure == EM_MASS_DENSE ? dim * (dim + 1) / 2 : dim);
+}
 
 /* Adds x to the moments. */
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments);

@@ -13,8 +13,3 @@ void em_sort_numbers(int64_t n, double *x)
 {
     qsort(x, (size_t)n, sizeof *x, compare);
 }
-
-double em_sorted_median(int64_t n, const double *x)
-{
-    return x[(n - 1) / 2] / 2 + x[n / 2] / 2;
-}

@@ -128,11 +128,18 @@ void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, co
  * shard and 0 on the others. `own` is the status of this rank: if one has failed, all fail.
  * Collective over the ranks of a group.
  */
-em_status em_network_sum(const em_network *self, em_status own, int64_t n, int64_t *x);
+static inline em_status em_network_sum(const em_network *self, em_status own, int64_t n, int64_t *x)
+{
+    return self->shards ? self->shards->sum(self->shards->context, own, n, x) : own;
+}
+
 em_status em_network_gather(const em_network *self, em_status own, int64_t n, double *x);
 
 /* The number of parts of the observations of all shards. Local. */
-int64_t em_network_n_part(const em_share *rows);
+static inline int64_t em_network_n_part(const em_share *rows)
+{
+    return rows->total > 0 ? (rows->total + rows->part - 1) / rows->part : 0;
+}
 
 /* Computes the standardisation of the inputs, self->centre and self->factor; a constant input is
  * not changed. The bits are the same on any number of shards. Collective over the ranks of a group.

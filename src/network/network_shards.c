@@ -6,20 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-em_status em_network_sum(const em_network *self, em_status own, int64_t n, int64_t *x)
-{
-    return self->shards ? self->shards->sum(self->shards->context, own, n, x) : own;
-}
-
 /* Each number is not 0 on one shard only, so its bits, taken as an integer, are the sum. */
 em_status em_network_gather(const em_network *self, em_status own, int64_t n, double *x)
 {
     return em_network_sum(self, own, n, (int64_t *)x);
-}
-
-int64_t em_network_n_part(const em_share *rows)
-{
-    return rows->total > 0 ? (rows->total + rows->part - 1) / rows->part : 0;
 }
 
 /* ---------------------------------------------------------------- moments of the inputs */

@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-bool em_model_has_likelihood(const em_model *model)
-{
-    return model->rows.total > 0 && model->ops->add_likelihood;
-}
-
 em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain)
 {
     if (em_fault("model"))

@@ -95,7 +95,11 @@ em_status em_posterior_create_within(em_posterior *parent, int64_t n_chain, int6
 /* Allocates sums of n numbers. Local. Errors: EM_EMEMORY; em_sums_release must then be called, too.
  */
 em_status em_sums_create(int64_t n, em_sums *out);
-void em_sums_release(em_sums *sums);
+
+static inline void em_sums_release(em_sums *s)
+{
+    em_release_all(&s->part, &s->bins);
+}
 
 /* Sums of n numbers, set to zero, which use the memory of `whole`. `is_one`: the sums have one part
  * and need no bins. Local. */
@@ -170,7 +174,10 @@ em_status em_posterior_estimate_part(em_posterior *posterior, em_status status,
 
 /* A barrier of the shards of a group. While a shard waits, it does the work that the iteration has
  * given it (`meanwhile`). Collective over the ranks of a group. */
-void em_posterior_wait(const em_posterior *posterior);
+static inline void em_posterior_wait(const em_posterior *posterior)
+{
+    em_shard_reduction_wait(posterior->reduction, posterior->meanwhile);
+}
 
 /* The memory in which shards share the parts of a range computation. Local. */
 em_range_parts em_posterior_parts(const em_posterior *posterior);

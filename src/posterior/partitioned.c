@@ -19,11 +19,6 @@ static void copy(em_span at, const double *from, double *to)
         memcpy(to + at.first, from + at.first, (size_t)(at.end - at.first) * sizeof *to);
 }
 
-void em_posterior_wait(const em_posterior *posterior)
-{
-    em_shard_reduction_wait(posterior->reduction, posterior->meanwhile);
-}
-
 double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta,
                                        const em_meanwhile *meanwhile)
 {

@@ -14,11 +14,6 @@ em_status em_sums_create(int64_t n, em_sums *out)
     return status ? status : em_allocate_doubles(em_binned_size(out->n), &out->bins);
 }
 
-void em_sums_release(em_sums *s)
-{
-    em_release_all(&s->part, &s->bins);
-}
-
 em_sums em_sums_begin(const em_sums *whole, int64_t n, bool is_one)
 {
     const em_sums s = {em_stride(n + 1), whole->part, whole->bins};

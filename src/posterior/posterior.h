@@ -50,7 +50,10 @@ em_status em_posterior_create_part(em_posterior *parent, const em_parameters *bl
 em_status em_posterior_sum_by_parts(em_posterior *posterior);
 
 /* Whether the model has observations; without any, the density is the prior. Local. */
-bool em_model_has_likelihood(const em_model *model);
+static inline bool em_model_has_likelihood(const em_model *model)
+{
+    return model->rows.total > 0 && model->ops->add_likelihood;
+}
 
 /*
  * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the panel

@@ -24,11 +24,6 @@ static em_status create_panel(em_owner *owner, int64_t n_chain, int64_t stride,
                       EM_ARRAY((*out)->log_density, n_chain), EM_ARRAY((*out)->reference, stride));
 }
 
-double em_tempered_density(double beta, double log_r, double log_p)
-{
-    return beta == 0 ? log_r : beta == 1 ? log_p : (1 - beta) * log_r + beta * log_p;
-}
-
 void em_tempered_gradient(double beta, int64_t n, const double *of_r, const double *of_p,
                           double *out)
 {

@@ -41,6 +41,10 @@ em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, in
 
 /* log pi and its gradient [n] from those of r and p. At beta 0 they are those of r, even if those
  * of p are not finite. Local. */
-double em_tempered_density(double beta, double log_r, double log_p);
+static inline double em_tempered_density(double beta, double log_r, double log_p)
+{
+    return beta == 0 ? log_r : beta == 1 ? log_p : (1 - beta) * log_r + beta * log_p;
+}
+
 void em_tempered_gradient(double beta, int64_t n, const double *of_r, const double *of_p,
                           double *out);

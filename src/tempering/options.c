@@ -41,11 +41,6 @@ bool em_sampler_forbids_tempering(const em_sampler_ops *sampler, const em_sample
            sampler->minibatches || !(sampler->probe || sampler->without_gradient);
 }
 
-bool em_model_forbids_tempering(const em_model *model)
-{
-    return model->ops->latent || model->estimates;
-}
-
 em_status em_tempering_check_kernel(const em_sampler_ops *sampler,
                                     const em_sampler_options *sampler_options,
                                     const em_model *model)

@@ -69,7 +69,11 @@ typedef struct em_tempering_task {
 /* Whether tempering is impossible: the kernel with these options does not move by an exact density
  * of a single chain, or the model has no such density. Local. */
 bool em_sampler_forbids_tempering(const em_sampler_ops *sampler, const em_sampler_options *options);
-bool em_model_forbids_tempering(const em_model *model);
+
+static inline bool em_model_forbids_tempering(const em_model *model)
+{
+    return model->ops->latent || model->estimates;
+}
 
 /* Whether a kernel may move copies, and whether the model may be tempered. Local. Errors:
  * EM_ECONFIG. */

@@ -42,11 +42,6 @@ int64_t em_document_length(em_document document)
     return length;
 }
 
-int64_t em_most_entries(int64_t n_entry, int64_t n_token)
-{
-    return n_entry + n_token / EM_ENTRY_TOKENS;
-}
-
 int64_t em_sort_entries(int64_t n_word, int64_t n, const em_document *document, int64_t *start,
                         em_token_entry *entry)
 {
@@ -203,11 +198,6 @@ em_status em_tokens_add_chain(em_tokens *tokens, em_token_topics *topics)
     return ftruncate(tokens->scratch, tokens->scratch_used) == 0
                ? EM_OK
                : em_fail(EM_EIO, "%s: cannot be written: %s", SCRATCH, strerror(errno));
-}
-
-void em_tokens_release_chain(em_token_topics *topics)
-{
-    em_release(&topics->held);
 }
 
 /* ---------------------------------------------------------------- layout */

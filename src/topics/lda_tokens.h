@@ -33,7 +33,10 @@ int64_t em_document_length(em_document document);
 
 /* The largest number of entries that em_sort_entries makes of documents with n_entry words and
  * n_token tokens. It is more than n_entry, because an entry has at most EM_ENTRY_TOKENS tokens. */
-int64_t em_most_entries(int64_t n_entry, int64_t n_token);
+static inline int64_t em_most_entries(int64_t n_entry, int64_t n_token)
+{
+    return n_entry + n_token / EM_ENTRY_TOKENS;
+}
 
 /* Sorts the entries of n documents by word, and within a word by document. The entries of word v
  * are entry[start[v]] .. entry[start[v + 1] - 1]. start [n_word + 2] and entry are written. Returns
@@ -145,7 +148,11 @@ void em_tokens_destroy(em_tokens **tokens); /* NULL-safe. */
 
 /* Allocates the topics of one chain. No token has a topic yet. Errors: EM_EMEMORY, EM_EIO. */
 em_status em_tokens_add_chain(em_tokens *tokens, em_token_topics *topics);
-void em_tokens_release_chain(em_token_topics *topics);
+
+static inline void em_tokens_release_chain(em_token_topics *topics)
+{
+    em_release(&topics->held);
+}
 
 /* Opens block b, and asks for the next one to be read ahead. The view is valid until another block
  * is opened. em_block_close stores the topics that were changed. Errors: EM_EIO. */

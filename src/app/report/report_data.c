@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-double em_report_value(const em_report_data *data, int64_t element, int64_t column)
-{
-    return data->summary.table.row[element].value[column];
-}
-
 em_status em_report_draws(const em_report_data *data, int64_t element, double **out)
 {
     const em_element *e = &data->summary.element[element];

@@ -32,7 +32,10 @@ em_status em_report_read(em_report_data *data);
 void em_report_release(em_report_data *data); /* The summary too. Local. */
 
 /* The number of an element in a column. Local. */
-double em_report_value(const em_report_data *data, int64_t element, int64_t column);
+static inline double em_report_value(const em_report_data *data, int64_t element, int64_t column)
+{
+    return data->summary.table.row[element].value[column];
+}
 
 /* All draws of an element, [n_chain][n_draw]; freed by em_release. Local. */
 em_status em_report_draws(const em_report_data *data, int64_t element, double **out);

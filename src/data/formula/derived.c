@@ -71,11 +71,6 @@ double em_derived_value(const em_derived *derived, const double *row)
     return stack[0];
 }
 
-int em_derived_size(const em_derived *derived)
-{
-    return derived->degree > 0 ? derived->degree : 1;
-}
-
 /* The orthogonal polynomials up to degree `n` at u, their leading coefficient 1: p[0] is 1
  * (Forsythe 1957). */
 static void recur(const double *alpha, const double *norm, double u, int n, double *p)

@@ -48,7 +48,11 @@ typedef struct em_derived {
 void em_derived_release(em_derived *derived);
 
 /* The number of columns that it makes; em_derived_make writes them for a row of numbers. Local. */
-int em_derived_size(const em_derived *derived);
+static inline int em_derived_size(const em_derived *derived)
+{
+    return derived->degree > 0 ? derived->degree : 1;
+}
+
 void em_derived_make(const em_derived *derived, const double *row, double *out);
 
 /* The calculated value, before a polynomial is made from it. Local. */

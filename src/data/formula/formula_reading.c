@@ -28,12 +28,6 @@ bool em_reading_accept(em_reading *r, char c)
 
 /* ---------------------------------------------------------------- names */
 
-bool em_is_of_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || (unsigned char)c >= 0x80;
-}
-
 bool em_needs_backquotes(const char *name)
 {
     bool needs = *name >= '0' && *name <= '9';

@@ -24,7 +24,12 @@ void em_reading_skip(em_reading *r);           /* blanks */
 bool em_reading_accept(em_reading *r, char c); /* after blanks */
 
 /* Whether a character may be in a name, and whether a name has other characters. */
-bool em_is_of_name(char c);
+static inline bool em_is_of_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || (unsigned char)c >= 0x80;
+}
+
 bool em_needs_backquotes(const char *name);
 
 /* A name, which may stand between backquotes. Errors: EM_ECONFIG. */

@@ -319,21 +319,6 @@ void em_lines_give_back(em_lines *lines, int64_t length)
     lines->number -= count_newlines(lines->buffer + lines->begin, length);
 }
 
-bool em_lines_are_over(const em_lines *lines)
-{
-    return lines->ended && lines->begin == lines->end;
-}
-
-int64_t em_lines_offset(const em_lines *lines)
-{
-    return lines->position - (lines->end - lines->begin);
-}
-
-bool em_lines_is_plain(const em_lines *lines)
-{
-    return lines->file && gzdirect(lines->file) && !lines->xz;
-}
-
 /* Checks that a line is text, by the first bytes of the file and by zero bytes in the line. */
 static em_status check_text(const em_lines *lines, const char *line, int64_t length)
 {

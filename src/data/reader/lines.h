@@ -53,13 +53,22 @@ em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block
 void em_lines_give_back(em_lines *lines, int64_t length);
 
 /* Whether all lines have been returned. */
-bool em_lines_are_over(const em_lines *lines);
+static inline bool em_lines_are_over(const em_lines *lines)
+{
+    return lines->ended && lines->begin == lines->end;
+}
 
 /* The offset of the next line in the (decompressed) content. */
-int64_t em_lines_offset(const em_lines *lines);
+static inline int64_t em_lines_offset(const em_lines *lines)
+{
+    return lines->position - (lines->end - lines->begin);
+}
 
 /* Whether the file is uncompressed; call it after the first line was read. */
-bool em_lines_is_plain(const em_lines *lines);
+static inline bool em_lines_is_plain(const em_lines *lines)
+{
+    return lines->file && gzdirect(lines->file) && !lines->xz;
+}
 
 /* The next line that is not blank, without its end, in *line: writable, valid until the next call;
  * NULL after the last one. Errors: EM_EDATA for unreadable, truncated or binary content and for

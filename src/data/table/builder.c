@@ -126,11 +126,6 @@ em_status em_table_end_rows(em_table *table, int64_t line, int64_t count)
     return end_rows(table, line, count);
 }
 
-void em_table_clear(em_table *table)
-{
-    table->n_row = table->n_value = table->n_break = table->n_run = 0;
-}
-
 /* ---------------------------------------------------------------- the whole */
 
 /* Sorts the runs of all ranks in the order of the rows, and gives the list to all ranks. */

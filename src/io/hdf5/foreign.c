@@ -58,11 +58,6 @@ em_status em_foreign_open(const char *path, em_foreign *file)
                    reason);
 }
 
-void em_foreign_close(em_foreign *file)
-{
-    em_h5_close(&file->file);
-}
-
 /* ---------------------------------------------------------------- datasets */
 
 /* The reason why the storage of a dataset is refused; NULL: it is accepted. A second compression

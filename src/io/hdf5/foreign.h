@@ -21,7 +21,11 @@ typedef struct em_foreign {
  * none, or it is a folder, a FIFO, a device, no HDF5 file, or damaged; EM_EIO when the system
  * cannot read it. */
 em_status em_foreign_open(const char *path, em_foreign *file);
-void em_foreign_close(em_foreign *file);
+
+static inline void em_foreign_close(em_foreign *file)
+{
+    em_h5_close(&file->file);
+}
 
 /* Opens a group or dataset by its path; *object is invalid if there is none. Closed by em_h5_close.
  * Errors: EM_EDATA if a link on the path leaves the file, or if the dataset is of a kind that is

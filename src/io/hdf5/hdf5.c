@@ -24,11 +24,6 @@ typedef struct message {
     size_t bytes;
 } message;
 
-void em_h5_quiet(void)
-{
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-}
-
 em_h5_printing em_h5_silence(void)
 {
     em_h5_printing before = {NULL, NULL};

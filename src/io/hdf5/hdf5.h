@@ -10,7 +10,10 @@
 #include <stdint.h>
 
 /* Stops HDF5 from printing its error stack. em_h5_check reports the error instead. Local. */
-void em_h5_quiet(void);
+static inline void em_h5_quiet(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
 
 /* Returns EM_OK if `result`, the value of an HDF5 call, is not negative. Otherwise fails with
  * EM_EIO and "<file>:<path of location>: <text>: <HDF5's innermost message>". `location` is any

@@ -36,11 +36,6 @@ double *em_record_output(const em_evaluation_table *table, double *record)
     return record + WHY + table->n;
 }
 
-double *em_record_gradient(const em_evaluation_table *table, double *record)
-{
-    return em_record_output(table, record) + table->n_output;
-}
-
 static em_hash hash_of(const em_evaluation_table *table, const double *x)
 {
     return em_hash_of(x, (size_t)table->n * sizeof *x);

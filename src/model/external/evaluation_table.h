@@ -35,7 +35,11 @@ void em_evaluation_table_release(em_evaluation_table *table); /* leaves it empty
 char *em_record_why(double *record);
 double *em_record_x(double *record);
 double *em_record_output(const em_evaluation_table *table, double *record);
-double *em_record_gradient(const em_evaluation_table *table, double *record);
+
+static inline double *em_record_gradient(const em_evaluation_table *table, double *record)
+{
+    return em_record_output(table, record) + table->n_output;
+}
 
 /* Copies a record [width] into the table, in place of an earlier one of the same position. Errors:
  * EM_EMEMORY. */

@@ -175,11 +175,6 @@ static bool is_positive(const em_input *input)
     return em_prior_law_of(&input->prior)->positive;
 }
 
-bool em_input_is_proper(const em_input *input)
-{
-    return input->uniform || input->prior.kind != EM_PRIOR_DEFAULT;
-}
-
 double em_input_log_prior(const em_input *input, double x, double *slope)
 {
     const em_prior *prior = &input->prior;

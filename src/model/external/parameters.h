@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "emass/model.h"
 #include "model/regression/prior_law.h"
 
 typedef struct em_input {
@@ -29,7 +28,10 @@ em_status em_inputs_of_sizes(int64_t n, const int64_t *size, em_input **out);
 void em_inputs_release(int64_t n, em_input **input);
 
 /* Whether its prior is proper, so that it can be drawn from. Local. */
-bool em_input_is_proper(const em_input *input);
+static inline bool em_input_is_proper(const em_input *input)
+{
+    return input->uniform || input->prior.kind != EM_PRIOR_DEFAULT;
+}
 
 /* The log prior of one number, up to a constant, and its derivative. Local. */
 double em_input_log_prior(const em_input *input, double x, double *slope);

@@ -25,18 +25,6 @@ void em_unsaved_destroy(em_unsaved_evaluations **unsaved)
     em_release(unsaved);
 }
 
-bool em_unsaved_find(const em_unsaved_evaluations *unsaved, em_evaluation *evaluation)
-{
-    return em_evaluation_table_find(&unsaved->earlier, evaluation);
-}
-
-em_status em_unsaved_add(em_unsaved_evaluations *unsaved, const em_evaluation *evaluation)
-{
-    return unsaved->own.positions.n < EM_MOST_UNSAVED
-               ? em_evaluation_table_add(&unsaved->own, evaluation)
-               : EM_OK;
-}
-
 void em_unsaved_forget(em_unsaved_evaluations *unsaved, int64_t done)
 {
     em_evaluation_table_release(&unsaved->own);

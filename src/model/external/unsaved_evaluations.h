@@ -24,10 +24,19 @@ em_status em_unsaved_create(int64_t n, int64_t n_output, em_unsaved_evaluations 
 void em_unsaved_destroy(em_unsaved_evaluations **unsaved); /* NULL-safe */
 
 /* Whether the checkpoint had an evaluation, as em_evaluation_table_find. Local. */
-bool em_unsaved_find(const em_unsaved_evaluations *unsaved, em_evaluation *evaluation);
+static inline bool em_unsaved_find(const em_unsaved_evaluations *unsaved, em_evaluation *evaluation)
+{
+    return em_evaluation_table_find(&unsaved->earlier, evaluation);
+}
 
 /* Keeps an evaluation. Local. Errors: EM_EMEMORY. */
-em_status em_unsaved_add(em_unsaved_evaluations *unsaved, const em_evaluation *evaluation);
+static inline em_status em_unsaved_add(em_unsaved_evaluations *unsaved,
+                                       const em_evaluation *evaluation)
+{
+    return unsaved->own.positions.n < EM_MOST_UNSAVED
+               ? em_evaluation_table_add(&unsaved->own, evaluation)
+               : EM_OK;
+}
 
 /* Forgets what the state after `done` iterations, which is complete, makes superfluous. Local. */
 void em_unsaved_forget(em_unsaved_evaluations *unsaved, int64_t done);

@@ -359,8 +359,3 @@ void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *et
         memcpy(density + i, glm->density, (size_t)b.count * sizeof *density);
     }
 }
-
-void em_glm_predict(em_glm *glm, const double *theta, double *eta)
-{
-    em_glm_each(glm, NULL, theta, eta, NULL);
-}

@@ -54,4 +54,7 @@ void em_glm_shape(const em_glm *glm, const double *theta, double *shape);
 void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density);
 
 /* eta alone. Local. */
-void em_glm_predict(em_glm *glm, const double *theta, double *eta);
+static inline void em_glm_predict(em_glm *glm, const double *theta, double *eta)
+{
+    em_glm_each(glm, NULL, theta, eta, NULL);
+}

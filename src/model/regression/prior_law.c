@@ -226,11 +226,6 @@ const em_prior_law em_prior_laws[EM_N_PRIOR] = {
 
 /* ---------------------------------------------------------------- numbers of a prior */
 
-double *em_prior_number(em_prior *prior, char letter)
-{
-    return letter == 'd' ? &prior->df : letter == 'l' ? &prior->location : &prior->scale;
-}
-
 void em_prior_scale_by(em_prior *prior, double factor)
 {
     const bool has_rate = strchr(em_prior_law_of(prior)->numbers, 'r') != NULL;

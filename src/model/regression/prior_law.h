@@ -57,7 +57,10 @@ static inline const em_prior_law *em_prior_law_of(const em_prior *prior)
 }
 
 /* The number of a prior that a letter stands for. */
-double *em_prior_number(em_prior *prior, char letter);
+static inline double *em_prior_number(em_prior *prior, char letter)
+{
+    return letter == 'd' ? &prior->df : letter == 'l' ? &prior->location : &prior->scale;
+}
 
 /* Changes the scale of a prior by `factor`: multiplies a scale, divides a rate, keeps a location.
  */

@@ -126,10 +126,16 @@ bool em_config_takes_minibatches(const em_config *config);
 
 /* Whether the config has `temper: auto`, with which chains start untempered and may be tempered
  * later. Local. */
-bool em_config_tempers_later(const em_config *config);
+static inline bool em_config_tempers_later(const em_config *config)
+{
+    return config->temper.on && config->temper.when == EM_TEMPER_AUTO;
+}
 
 /* The number of ranks that advance the same chains together: shards, or ranks_per_chain. Local. */
-int64_t em_config_group_size(const em_config *config);
+static inline int64_t em_config_group_size(const em_config *config)
+{
+    return config->run.shards * config->run.ranks_per_chain;
+}
 
 /* Whether the draws depend on run.shards: only fast sums over minibatches do, by rounding.
  * Local. */

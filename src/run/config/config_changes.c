@@ -194,8 +194,3 @@ em_status em_changes_find(const em_config *config, const char *stored, em_change
     em_yaml_destroy(&c.new);
     return status;
 }
-
-void em_changes_release(em_changes *changes)
-{
-    em_release(&changes->refused);
-}

@@ -12,4 +12,8 @@ typedef struct em_changes {
 /* Compares a config with the stored text of another one, by the field tables. An option that the
  * text lacks had its default. Local. Errors: EM_EMEMORY. */
 em_status em_changes_find(const em_config *config, const char *stored, em_changes *out);
-void em_changes_release(em_changes *changes);
+
+static inline void em_changes_release(em_changes *changes)
+{
+    em_release(&changes->refused);
+}

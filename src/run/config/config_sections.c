@@ -134,16 +134,6 @@ bool em_config_takes_minibatches(const em_config *config)
     return false;
 }
 
-bool em_config_tempers_later(const em_config *config)
-{
-    return config->temper.on && config->temper.when == EM_TEMPER_AUTO;
-}
-
-int64_t em_config_group_size(const em_config *config)
-{
-    return config->run.shards * config->run.ranks_per_chain;
-}
-
 bool em_config_shards_matter(const em_config *config)
 {
     return !(config->model->counts && config->model->counts->all) &&

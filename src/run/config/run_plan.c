@@ -191,11 +191,6 @@ bool em_plan_resize(em_plan *plan, int64_t done, bool ended)
     return plan->n_draw != n_draw || plan->thin != thin;
 }
 
-bool em_plan_must_write(const em_plan *plan, int64_t waiting)
-{
-    return waiting + plan->flush_every > plan->buffer;
-}
-
 int64_t em_plan_stored(const em_plan *plan, int64_t done)
 {
     if (done <= plan->warmup)

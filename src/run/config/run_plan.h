@@ -64,7 +64,10 @@ bool em_plan_resize(em_plan *plan, int64_t done, bool ended);
 
 /* Whether draws must be written now: the buffer, with `waiting` draws of a chain, has no space for
  * those up to the next opportunity. */
-bool em_plan_must_write(const em_plan *plan, int64_t waiting);
+static inline bool em_plan_must_write(const em_plan *plan, int64_t waiting)
+{
+    return waiting + plan->flush_every > plan->buffer;
+}
 
 /* Stored draws of the current phase after `done` iterations: of warmup while done <= warmup. */
 int64_t em_plan_stored(const em_plan *plan, int64_t done);

@@ -10,12 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool em_kernel_is_exact(const em_kernel *kernel)
-{
-    return !kernel->options->ops->by_model &&
-           !em_takes_minibatches(kernel->options->ops, kernel->options->options);
-}
-
 /* ---------------------------------------------------------------- set up */
 
 static uint64_t seed_of(const em_config *config, int i)
@@ -256,11 +250,6 @@ static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
     for (int64_t i = 0; !status && i < dim; i++)
         diagonal[first + i] = matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
     return status;
-}
-
-const em_noncentring *em_kernels_map(const em_engine *engine)
-{
-    return engine->n_kernel == 1 ? em_adapt_noncentring(engine->kernel[0].adapt) : NULL;
 }
 
 em_status em_kernels_inverse_mass(const em_engine *engine, double *diagonal)

@@ -15,7 +15,11 @@ em_status em_ladders_create(em_engine *engine);
 void em_kernels_destroy(em_engine *engine); /* Collective. */
 
 /* Whether a sampler evaluates the exact density of all data. Local. */
-bool em_kernel_is_exact(const em_kernel *kernel);
+static inline bool em_kernel_is_exact(const em_kernel *kernel)
+{
+    return !kernel->options->ops->by_model &&
+           !em_takes_minibatches(kernel->options->ops, kernel->options->options);
+}
 
 /* Starts every sampler at the positions in engine->block. Collective. Errors: agreed. */
 em_status em_kernels_start(em_engine *engine);
@@ -41,7 +45,10 @@ em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor);
 
 /* The map to the coordinates in which one kernel moves; NULL: the model's, or there are several
  * kernels. Local. */
-const em_noncentring *em_kernels_map(const em_engine *engine);
+static inline const em_noncentring *em_kernels_map(const em_engine *engine)
+{
+    return engine->n_kernel == 1 ? em_adapt_noncentring(engine->kernel[0].adapt) : NULL;
+}
 
 /* Approximate variances of the posterior, diagonal [dim], equal on all ranks: the diagonals of the
  * inverse masses of the first chain, which are those of all chains if they share masses. They are 1

@@ -142,12 +142,6 @@ em_status em_hamiltonian_stage(em_posterior *posterior, int64_t n, const em_mass
     return EM_OK;
 }
 
-em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
-                              const double *step_size, em_points *points)
-{
-    return em_hamiltonian_stage(posterior, n, mass, &em_leapfrog, 0, step_size, points);
-}
-
 double em_hamiltonian_energy(const em_points *points, int64_t row)
 {
     const int64_t at = row * points->stride;

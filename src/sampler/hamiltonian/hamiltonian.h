@@ -53,8 +53,12 @@ em_status em_hamiltonian_stage(em_posterior *posterior, int64_t n, const em_mass
                                em_points *points);
 
 /* One leapfrog step, likewise. */
-em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
-                              const double *step_size, em_points *points);
+static inline em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n,
+                                            const em_mass *const *mass, const double *step_size,
+                                            em_points *points)
+{
+    return em_hamiltonian_stage(posterior, n, mass, &em_leapfrog, 0, step_size, points);
+}
 
 /* H of a row; plus infinity instead of NaN. */
 double em_hamiltonian_energy(const em_points *points, int64_t row);

@@ -275,11 +275,6 @@ void em_trees_break(em_trees *trees, int64_t row, bool diverged, double judged)
     t->n_leaf++;
 }
 
-void em_trees_fail(em_trees *trees, int64_t row)
-{
-    trees->tree[trees->chain[row]].failed = true;
-}
-
 /* ---------------------------------------------------------------- draws */
 
 const em_stat em_tree_stats[] = {EM_TREE_STATS, EM_STAT_MAX_ENERGY_ERROR, EM_STAT_COUNT};

@@ -70,7 +70,10 @@ void em_trees_break(em_trees *trees, int64_t row, bool diverged, double judged);
 
 /* Ends the trajectory because the evaluation of the next leaf failed. The current doubling is
  * discarded. */
-void em_trees_fail(em_trees *trees, int64_t row);
+static inline void em_trees_fail(em_trees *trees, int64_t row)
+{
+    trees->tree[trees->chain[row]].failed = true;
+}
 
 /* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
 typedef bool em_trees_advance(void *to, const em_posterior *posterior, int64_t row);

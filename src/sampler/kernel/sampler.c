@@ -23,8 +23,3 @@ void em_sampler_destroy(em_sampler **sampler)
     em_release_owned(&(*sampler)->memory);
     em_release(sampler);
 }
-
-int64_t em_sampler_n_extra(const em_sampler_ops *ops, const void *options, int64_t dim)
-{
-    return ops->n_extra ? ops->n_extra(options, dim) : 0;
-}

@@ -274,7 +274,11 @@ em_status em_sampler_create(const em_sampler_ops *ops, const void *options, int6
 void em_sampler_destroy(em_sampler **sampler); /* NULL-safe */
 
 /* The numbers n_extra of each chain. Local. */
-int64_t em_sampler_n_extra(const em_sampler_ops *ops, const void *options, int64_t dim);
+static inline int64_t em_sampler_n_extra(const em_sampler_ops *ops, const void *options,
+                                         int64_t dim)
+{
+    return ops->n_extra ? ops->n_extra(options, dim) : 0;
+}
 
 /* The random numbers of chain c of a block in an iteration. Local. */
 static inline em_stream em_chain_stream(const em_step_context *context, const em_block *block,

@@ -20,11 +20,6 @@ em_status em_steep_points_create(em_owner *owner, int64_t first_chain, int64_t n
     return status;
 }
 
-void em_steep_points_begin(em_steep_points *points, int64_t chain)
-{
-    points->met[chain - points->first_chain] = false;
-}
-
 void em_steep_points_take(em_steep_points *points, int64_t chain, double square, double log_density,
                           const double *theta)
 {

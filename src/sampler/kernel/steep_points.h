@@ -29,7 +29,10 @@ em_status em_steep_points_create(em_owner *owner, int64_t first_chain, int64_t n
                                  em_steep_points *out);
 
 /* A trajectory of this chain begins. Local. */
-void em_steep_points_begin(em_steep_points *points, int64_t chain);
+static inline void em_steep_points_begin(em_steep_points *points, int64_t chain)
+{
+    points->met[chain - points->first_chain] = false;
+}
 
 /* Takes a point of the trajectory of this chain: theta [stride], with g^T W g in `square`. Local.
  */

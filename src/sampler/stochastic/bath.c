@@ -82,11 +82,6 @@ static em_status bath_pad(em_structure structure, int64_t dim, const double *x, 
     return status;
 }
 
-double em_bath_bytes(int64_t dim)
-{
-    return em_bytes_of_doubles(2 * dim) + 2 * em_bytes_of_doubles(em_stride(dim));
-}
-
 static void bath_destroy(em_bath **bath)
 {
     if (*bath)

@@ -30,7 +30,10 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
                    double *value);
 
 /* The bytes that a diagonal bath allocates, those of its creation included. Local. */
-double em_bath_bytes(int64_t dim);
+static inline double em_bath_bytes(int64_t dim)
+{
+    return em_bytes_of_doubles(2 * dim) + 2 * em_bytes_of_doubles(em_stride(dim));
+}
 
 /* The bath N(0, A - b V), without decay. Errors as em_frame. */
 em_status em_bath_create(em_structure structure, int64_t dim, const double *A, const double *V,

@@ -136,12 +136,6 @@ static void make_range(const em_gradient_ranges *ranges, em_coordinate_block *co
     memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);
 }
 
-void em_set_moves_before(const em_step_context *context, bool moves_before)
-{
-    if (context->ranges)
-        context->ranges->moves_before = moves_before;
-}
-
 /* Whether a move publishes positions to other shards. If the kernel has a move before the gradient,
  * only that move does. */
 static bool publishes(const em_gradient_ranges *ranges)

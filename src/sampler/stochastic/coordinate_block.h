@@ -54,7 +54,11 @@ void em_fetch_ahead(const em_step_context *context, int64_t n);
 /* Declares, before the moves that follow a gradient, whether the kernel moves again before the next
  * gradient. If it does, these moves do not publish positions. A kernel without such moves need not
  * call this; nor one that makes them before each gradient. Local. */
-void em_set_moves_before(const em_step_context *context, bool moves_before);
+static inline void em_set_moves_before(const em_step_context *context, bool moves_before)
+{
+    if (context->ranges)
+        context->ranges->moves_before = moves_before;
+}
 
 /* The next coordinate block, with its gradient; false after the last. */
 bool em_coordinate_block_next(em_coordinate_blocks *blocks, em_coordinate_block *out);

@@ -78,13 +78,6 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
-em_status em_stochastic_gradient(const em_stochastic_options *options,
-                                 const em_step_context *context, em_block *block, int64_t k)
-{
-    return em_stochastic_evaluate(options, context, options->leapfrog_steps, k,
-                                  em_block_query(block));
-}
-
 static void draw_normals(bool single, const em_stream *stream, int64_t first, int64_t n, double *z)
 {
     (single ? em_single_normals_from : em_normals_from)(stream, first, n, z);
@@ -167,12 +160,6 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
         status = take(sampler, &one.context, &one.block, c);
     }
     return status;
-}
-
-int64_t em_stochastic_step_number(const em_stochastic_options *options,
-                                  const em_step_context *context, int64_t k)
-{
-    return context->iteration * options->leapfrog_steps + k;
 }
 
 static em_stream stream_of(const em_step_context *context, int64_t chain, em_purpose purpose,

@@ -64,8 +64,13 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
 /* The gradient at the positions of the block, from the minibatch of inner step k, where each inner
  * step has one gradient. It is stored in the block or, if gradients are computed by coordinate
  * ranges, in the coordinate blocks of the next move. Errors: EM_EMODEL. */
-em_status em_stochastic_gradient(const em_stochastic_options *options,
-                                 const em_step_context *context, em_block *block, int64_t k);
+static inline em_status em_stochastic_gradient(const em_stochastic_options *options,
+                                               const em_step_context *context, em_block *block,
+                                               int64_t k)
+{
+    return em_stochastic_evaluate(options, context, options->leapfrog_steps, k,
+                                  em_block_query(block));
+}
 
 /* Runs an iteration of a block by calls of `take`. There is one call for all chains, or, if
  * gradients are estimated chain by chain, one for each chain, so that the data of a chain stay in a
@@ -86,8 +91,11 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
 void em_stochastic_gather(const em_step_context *context, em_block *block);
 
 /* The number of inner step k of this iteration, counted from the start of the run. Local. */
-int64_t em_stochastic_step_number(const em_stochastic_options *options,
-                                  const em_step_context *context, int64_t k);
+static inline int64_t em_stochastic_step_number(const em_stochastic_options *options,
+                                                const em_step_context *context, int64_t k)
+{
+    return context->iteration * options->leapfrog_steps + k;
+}
 
 /* Fills z [n_chain][stride] with standard normals for all chains of the block or coordinate block,
  * padding zero. `number` counts the panels of one purpose over the run. */
