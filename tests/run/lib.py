@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PYTHON = os.path.join(ROOT, "analysis", "venv", "bin", "python")
@@ -43,6 +44,14 @@ def needs_front_ends(what):
     # PyTensor does not remove the files that it compiles.
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
+
+
+def use_package():
+    """`import emass` is from now on that of this tree, with the program and the library of the build. Without warnings."""
+    warnings.simplefilter("ignore")
+    os.environ["EMASS"] = EMASS
+    os.environ["EMASS_LIBRARY"] = os.path.join(BUILD, "libemass.so.0")
+    sys.path.insert(0, os.path.join(ROOT, "analysis"))
 
 
 def said(call, kind=None):

@@ -1,18 +1,12 @@
 #!/usr/bin/env python3
 """Models of Bambi, through PyMC: coefficients as those of the data, and predictions by Bambi from our draws.
 TAP; $1: the build."""
-import os
-import sys
-import warnings
 
 import lib
 from lib import report
 
 lib.needs_front_ends("models of Bambi")
-warnings.simplefilter("ignore")
-os.environ["EMASS"] = lib.EMASS
-os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
-sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+lib.use_package()
 
 import bambi  # noqa: E402
 import numpy as np  # noqa: E402

@@ -4,18 +4,13 @@ many levels as rows. TAP; $1: the build."""
 import contextlib
 import io
 import os
-import sys
 import tempfile
-import warnings
 
 import lib
 from lib import report, said
 
 lib.needs_packages("columns of frames")
-warnings.simplefilter("ignore")
-os.environ["EMASS"] = lib.EMASS
-os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
-sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+lib.use_package()
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402

@@ -7,16 +7,12 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 
 import lib
 from lib import report, said
 
 lib.needs_front_ends("functions of numba, and ranks of Python")
-warnings.simplefilter("ignore")
-os.environ["EMASS"] = lib.EMASS
-os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
-sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+lib.use_package()
 
 import numba  # noqa: E402
 import numpy as np  # noqa: E402

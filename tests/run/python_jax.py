@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Densities in JAX: pytrees, bounds, outputs, the same draws on ranks, errors. TAP; $1: the build."""
 import os
-import sys
 import tempfile
 import warnings
 
@@ -9,11 +8,8 @@ import lib
 from lib import report, said
 
 lib.needs_front_ends("densities in JAX")
-warnings.simplefilter("ignore")
-os.environ["EMASS"] = lib.EMASS
-os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
+lib.use_package()
 os.environ["JAX_PLATFORMS"] = "cpu"
-sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402

@@ -17,10 +17,7 @@ import lib
 from lib import report, said
 
 lib.needs_packages("messages of the Python package")
-warnings.simplefilter("ignore")
-os.environ["EMASS"] = lib.EMASS
-os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
-sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+lib.use_package()
 
 import arviz  # noqa: E402
 import h5py  # noqa: E402

@@ -18,10 +18,7 @@ import lib
 from lib import report, said
 
 lib.needs_packages("models in Python")
-warnings.simplefilter("ignore")
-os.environ["EMASS"] = lib.EMASS
-os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
-sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+lib.use_package()
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402

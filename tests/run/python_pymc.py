@@ -4,18 +4,13 @@ TAP; $1: the build."""
 import contextlib
 import io
 import os
-import sys
 import tempfile
-import warnings
 
 import lib
 from lib import report, said
 
 lib.needs_front_ends("models of PyMC")
-warnings.simplefilter("ignore")
-os.environ["EMASS"] = lib.EMASS
-os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
-sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+lib.use_package()
 # PyTensor's cache is empty at first: what is compiled now, and what is read from it later, have to give the same draws.
 CACHE = tempfile.TemporaryDirectory()
 os.environ["PYTENSOR_FLAGS"] = f"base_compiledir={CACHE.name}"
