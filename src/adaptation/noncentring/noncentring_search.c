@@ -359,7 +359,10 @@ static em_status set_proved(em_group_search *s, const em_normal_prior *prior, em
         if (f->n == 0 || prior[f->child[0]].varies != 0)
             continue;
         status = fit_proved(s, prior, f);
+        const bool is_valid = status != EM_EDATA;
         status = status ? status : set_group(s, f, s->conditional);
+        if (status == EM_EDATA) /* a number is not finite */
+            status = is_valid ? drop_group(s) : EM_OK;
     }
     return status;
 }
