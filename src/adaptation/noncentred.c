@@ -172,36 +172,34 @@ em_status em_adapt_begin_noncentred(em_adapt *adapt, const em_noncentring_row *r
 
 /* ---------------------------------------------------------------- coordinates */
 
-const double *em_noncentred_draw(const em_adapt *adapt, const double *row)
-{
-    const int64_t dim = adapt->dim;
-
-    if (!em_is_noncentred(adapt))
-        return row;
-    double *out = adapt->noncentred->row;
-    memcpy(out, row, (size_t)(2 * dim) * sizeof *out);
-    const em_noncentring *map = &adapt->noncentred->map;
-    em_noncentring_from_model(map, out, map->at);
-    em_noncentring_pull(map, out, map->at, out + dim);
-    return out;
-}
-
 static void copy(int64_t n, const double *from, double *to)
 {
     memcpy(to, from, (size_t)n * sizeof *to);
 }
 
+/* A position and its gradient [dim] in these coordinates, in the work space. */
+static const double *transform(const em_adapt *adapt, const double *theta, const double *gradient)
+{
+    const em_noncentring *map = &adapt->noncentred->map;
+    double *out = adapt->noncentred->row;
+
+    copy(adapt->dim, theta, out);
+    copy(adapt->dim, gradient, out + adapt->dim);
+    em_noncentring_from_model(map, out, map->at);
+    em_noncentring_pull(map, out, map->at, out + adapt->dim);
+    return out;
+}
+
+const double *em_noncentred_draw(const em_adapt *adapt, const double *row)
+{
+    return em_is_noncentred(adapt) ? transform(adapt, row, row + adapt->dim) : row;
+}
+
 const double *em_noncentred_state(const em_adapt *adapt, const em_block *block, int64_t c)
 {
-    const em_noncentred *own = adapt->noncentred;
-
-    if (!em_is_noncentred(adapt) || own->stays[adapt->first_chain + c])
+    if (!em_is_noncentred(adapt) || adapt->noncentred->stays[adapt->first_chain + c])
         return NULL;
-    copy(adapt->dim, block->theta + c * block->stride, own->row);
-    copy(adapt->dim, block->gradient + c * block->stride, own->row + adapt->dim);
-    em_noncentring_from_model(&own->map, own->row, own->map.at);
-    em_noncentring_pull(&own->map, own->row, own->map.at, own->row + adapt->dim);
-    return own->row;
+    return transform(adapt, block->theta + c * block->stride, block->gradient + c * block->stride);
 }
 
 /* Stores the block, and transforms it to the coordinates of the map. */
