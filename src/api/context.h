@@ -15,6 +15,13 @@ struct em_context {
     bool is_left;         /* the program has destroyed it; it is freed with its last run */
 };
 
+/* Counts the runs that use the context. A run calls em_context_hold when it begins, which is Local,
+ * and em_context_let_go when it has ended, which is Collective. */
+static inline void em_context_hold(em_context *context)
+{
+    context->n_run++;
+}
+
 void em_context_let_go(em_context *context);
 
 /* The state of the thread and the process before a call. */

@@ -140,7 +140,7 @@ em_status em_run_create(em_context *context, const em_run_request *given, em_run
     status = em_agree(em_allocate(1, sizeof *run, &run));
     if (!status) {
         run->context = context;
-        context->n_run++;
+        em_context_hold(context);
         status = create(given, run);
     }
     if (status)

@@ -46,6 +46,11 @@ em_status em_artificial_noise_create(double variance, const em_model_context *co
     return EM_OK;
 }
 
+void em_artificial_noise_destroy(em_artificial_noise *noise)
+{
+    em_release(&noise->b);
+}
+
 void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, const em_query *query)
 {
     const em_rows *rows = &query->rows;

@@ -22,6 +22,8 @@ typedef struct em_artificial_noise {
  * Errors: EM_EMEMORY. */
 em_status em_artificial_noise_create(double variance, const em_model_context *context,
                                      em_model *model, em_artificial_noise *out);
+void em_artificial_noise_destroy(em_artificial_noise *noise);
+
 /* Adds the log likelihood of the listed observations and its gradient. For a query of all rows it
  * adds nothing, on any shard, because their sum is zero. Shapes as in em_model_ops. Local. */
 void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, const em_query *query);

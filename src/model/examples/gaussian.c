@@ -257,7 +257,7 @@ static void destroy(em_model *model)
     em_node_array_release(&self->precision);
     em_release_all(&self->mean, &self->deviation, &self->product, &self->stored, &self->block,
                    &self->names);
-    em_release(&self->noise.b);
+    em_artificial_noise_destroy(&self->noise);
     em_release(&self);
 }
 

@@ -55,7 +55,7 @@ typedef struct potential_model {
 
 static void destroy(em_model *model)
 {
-    em_release(&((potential_model *)model)->noise.b);
+    em_artificial_noise_destroy(&((potential_model *)model)->noise);
     em_release(&model);
 }
 

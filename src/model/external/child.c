@@ -140,6 +140,11 @@ int em_child_stop(em_child *child, double patience)
     return ended ? how : -1;
 }
 
+void em_child_release(em_child *child)
+{
+    em_release(&child->buffer);
+}
+
 /* Whether it ended by a signal that asks programs to end: SIGTERM, or one by which a batch system
  * announces a time limit. A shell then ends with exit status 128 and the number. */
 static bool was_asked_to_end(int how)

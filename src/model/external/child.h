@@ -26,6 +26,9 @@ em_status em_child_start(em_child *child);
  * `patience` seconds. Returns how it ended, as waitpid does; -1: it had to be killed. */
 int em_child_stop(em_child *child, double patience);
 
+/* Frees the buffer of a stopped process. */
+void em_child_release(em_child *child);
+
 /*
  * Writes a line and waits for the answer. *answer is valid until the next call. timeout is in
  * seconds; NaN: none. Errors: EM_NONFINITE, with a message, if the process ended, wrote more than

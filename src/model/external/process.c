@@ -169,7 +169,7 @@ static void destroy(em_model *model)
     process *self = (process *)model;
 
     em_child_stop(&self->child, 2);
-    em_release(&self->child.buffer);
+    em_child_release(&self->child);
     em_simulator_release(&self->base);
     em_release_all(&self->command, &self);
 }

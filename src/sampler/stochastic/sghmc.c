@@ -297,13 +297,18 @@ static void sghmc_euler(em_langevin *s, const em_step_context *context, em_block
     em_langevin_drift(s, context, block, 1);
 }
 
+static bool sghmc_is_last(const em_langevin *s, int64_t k)
+{
+    return k == s->options->leapfrog_steps - 1;
+}
+
 /* Makes the last half of A, and the first half of the next step's A while positions are in the
  * cache. */
 static void sghmc_drift_on(em_langevin *s, const em_step_context *context, em_block *block,
                            int64_t k)
 {
     em_langevin_drift(s, context, block, 0.5);
-    if (k < s->options->leapfrog_steps - 1)
+    if (!sghmc_is_last(s, k))
         em_langevin_drift(s, context, block, 0.5);
 }
 
@@ -343,8 +348,7 @@ static em_status sghmc_iterate(em_sampler *base, const em_step_context *context,
             em_langevin_move(s, context, block, k, before[self->integrator]);
         em_stochastic_expect_noise(s->options, context, block, k, s->normals);
         status = em_stochastic_gradient(s->options, context, block, k);
-        em_set_moves_before(context,
-                            before[self->integrator] && k == s->options->leapfrog_steps - 1);
+        em_set_moves_before(context, before[self->integrator] && sghmc_is_last(s, k));
         em_langevin_move(s, context, block, k, after[self->integrator]);
     }
     em_langevin_end(s, context, block);
