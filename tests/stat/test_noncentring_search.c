@@ -267,6 +267,45 @@ START_TEST(the_search_finds_a_funnel_in_correlated_draws)
 }
 END_TEST
 
+/*
+ * A funnel in a funnel, whose priors are proved: v ~ N(0, 1), u ~ N(0, e^(2 v)), x_i ~ N(0, e^(2
+ * u)). The scale of x_i varies by more than 10^7, so the covariance of its derivatives is singular
+ * in rounding, and so is what is left of them beside the prior. There are no data.
+ */
+START_TEST(the_search_finds_proved_priors_whose_scale_varies_widely)
+{
+    enum { U = 1, WHOLE = 11 };
+    static double sample[N_DRAW][2][WHOLE];
+    em_normal_prior prior[WHOLE] = {{0}};
+    em_noncentring_row row[WHOLE];
+    int64_t n_child = 0;
+
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        const em_stream stream = {(uint64_t)_i + 1, (uint64_t)n, 0, EM_RNG_TEST};
+        _Alignas(64) double z[WHOLE + 7];
+        double *x = sample[n][0], *g = sample[n][1];
+        em_normals(&stream, WHOLE, z);
+        x[V] = z[V];
+        x[U] = exp(x[V]) * z[U];
+        g[V] = -z[V] + z[U] * z[U] - 1;
+        g[U] = -z[U] * exp(-x[V]) - (WHOLE - 2);
+        for (int i = 2; i < WHOLE; i++) {
+            x[i] = exp(x[U]) * z[i];
+            g[i] = -exp(-2 * x[U]) * x[i];
+            g[U] += z[i] * z[i];
+        }
+    }
+    for (int i = U; i < WHOLE; i++)
+        prior[i] = (em_normal_prior){
+            .precision = 1, .degree = 1, .scale = i == U ? V : U, .location = {-1, -1, -1, -1}};
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, prior, true, row, &n_child), EM_OK);
+    ck_assert_int_eq(n_child, WHOLE - 1);
+    for (int i = U; i < WHOLE; i++)
+        ck_assert(row[i].scale == prior[i].scale && row[i].information == 0);
+}
+END_TEST
+
 /* Their covariance is singular. */
 START_TEST(the_search_finds_nothing_where_a_parameter_is_constant)
 {
@@ -317,6 +356,8 @@ int main(void)
     tcase_add_loop_test(search_case, the_search_gives_each_child_its_own_log_scale, 0, 10);
     tcase_add_loop_test(search_case, the_search_finds_a_common_and_an_own_scale, 0, 10);
     tcase_add_loop_test(search_case, the_search_finds_a_funnel_in_correlated_draws, 0, 10);
+    tcase_add_loop_test(search_case, the_search_finds_proved_priors_whose_scale_varies_widely, 0,
+                        20);
     tcase_add_test(search_case, the_search_finds_nothing_where_a_parameter_is_constant);
     tcase_add_loop_test(search_case, the_search_finds_nothing_in_a_gaussian, 0, 20);
     return run_case(search_case, CK_NOFORK);

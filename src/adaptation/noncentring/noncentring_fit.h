@@ -190,7 +190,8 @@ em_status em_transform_draws(em_group_search *s, bool derivatives);
 /*
  * How far the draws in the map's coordinates are from normal: log det C_z + log det C_g. As
  * E (z - E z) g^T = -I whatever the law is, it is 0 for a normal one and larger for all others.
- * Errors: EM_NONFINITE, EM_EMEMORY.
+ * INFINITY if a covariance is not positive definite: for derivatives also where a scale varies by
+ * 10^7, as in a funnel of which the map is not known. Errors: EM_EMEMORY.
  */
 em_status em_find_departure(em_group_search *s, double *out);
 

@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    MOST_TRIED = 4, /* log scales that are fitted before one is chosen */
+    MOST_TRIED = 4,   /* log scales that are fitted before one is chosen */
+    LEAST_SPARE = 10, /* gradients beyond the dimension, for a map of proved priors alone */
     MOST_REJECTED =
         3 /* rejected groups, which make draws no more nearly normal, before the search ends */
 };
@@ -188,17 +189,16 @@ static em_status set_group(em_group_search *s, const em_group_fit *f,
     return set_map(s, s->row);
 }
 
-/* Adds the group, and computes the departure from normality with it. INFINITY: it is not finite, or
- * the rows are not a valid map. */
+/* Adds the group, and computes the departure from normality with it. INFINITY also if the rows are
+ * not a valid map. */
 static em_status measure_group(em_group_search *s, const em_group_fit *f,
                                const em_noncentring_row *conditional, double *now)
 {
-    em_status status = set_group(s, f, conditional);
+    const em_status status = set_group(s, f, conditional);
 
-    status = status ? status : em_find_departure(s, now);
     if (status)
         *now = INFINITY;
-    return status < 0 && status != EM_EDATA ? status : EM_OK;
+    return status == EM_EDATA ? EM_OK : status ? status : em_find_departure(s, now);
 }
 
 static em_status drop_group(em_group_search *s)
@@ -562,7 +562,8 @@ static em_status search(int64_t dim, const em_samples *samples, const em_normal_
 
     *n_child = 0;
     memset(row, 0, (size_t)dim * sizeof *row);
-    if (!em_suffices_for_noncentring(dim, samples->n))
+    if (kind == PROVED_ALONE ? samples->n < dim + LEAST_SPARE
+                             : !em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
     em_status status = em_own_all(
         &memory, EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
@@ -579,7 +580,7 @@ static em_status search(int64_t dim, const em_samples *samples, const em_normal_
         status = find_all(&s, prior, kind == ALL_AND_BLOCK, &tried, gain, u);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
-    return status > 0 ? EM_OK : status; /* no group in draws whose covariance is singular */
+    return status > 0 ? EM_OK : status; /* draws that determine no regression */
 }
 
 em_status em_noncentring_search(int64_t dim, const em_samples *samples,

@@ -89,5 +89,7 @@ em_status em_find_departure(em_group_search *s, double *out)
         status = em_transform_draws(s, derivatives);
         status = status ? status : log_determinant(s, out);
     }
-    return status;
+    if (status > 0)
+        *out = INFINITY;
+    return status > 0 ? EM_OK : status;
 }

@@ -131,24 +131,25 @@ static double log_scale_of_draw(const em_group_search *s, const em_normal_prior 
                : first + own->second_degree * s->x[(int64_t)own->second_scale * s->n + r];
 }
 
-/* Writes the derivative by x_i that data cause to s->residual. */
+/* Writes the derivative by x_i that data cause to s->residual. It is the difference of two numbers
+ * that may be far larger, and 0 if it is within their errors: that of the precision is about 1e-9.
+ * Therefore x is taken from the samples: s->x is rounded as the mean is, which a few draws with a
+ * wide scale determine. */
 static void set_data_derivative(em_group_search *s, const em_normal_prior *own, int64_t i)
 {
-    const double *g = s->panel + i * s->n, *x = s->x + i * s->n;
+    static const double error = 1e-8;
+    const double *g = s->panel + i * s->n;
     const double unit = own->precision * exp(-2 * log_scale_of_mean(s, own));
-    double *out = s->residual, mean = s->mean[i];
 
-    for (int64_t r = 0; r < s->n; r++)
-        out[r] = x[r];
-    for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++) {
-        const int64_t at = (int64_t)own->location[j];
-        mean -= own->coefficient[j] * s->mean[at];
-        for (int64_t r = 0; r < s->n; r++)
-            out[r] -= own->coefficient[j] * s->x[at * s->n + r];
-    }
     for (int64_t r = 0; r < s->n; r++) {
-        const double of_draw = log_scale_of_draw(s, own, r);
-        out[r] = g[r] * exp(-of_draw) + unit * exp(-2 * of_draw) * (out[r] + mean);
+        const double *x = em_thinned_sample(s->samples, s->dim, s->n, r);
+        const double of_draw = log_scale_of_draw(s, own, r), whole = g[r] * exp(-of_draw);
+        double from_location = x[i];
+        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
+            from_location -= own->coefficient[j] * x[(int64_t)own->location[j]];
+        s->residual[r] = whole + unit * exp(-2 * of_draw) * from_location;
+        if (fabs(s->residual[r]) < error * fabs(whole))
+            s->residual[r] = 0;
     }
 }
 
