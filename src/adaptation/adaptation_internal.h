@@ -270,8 +270,8 @@ static inline bool em_has_noncentred_groups(const em_adapt *adapt)
 }
 
 /* Sets the map of the priors that are proved near the mean of the chains' starts. Their identities
- * hold everywhere, so all chains move in its coordinates, also outlying ones. It ends after some
- * windows (noncentred.c). Collective. Errors: EM_EMEMORY, EM_EMODEL, agreed. */
+ * hold everywhere, so all chains move in its coordinates, also outlying ones. The first search that
+ * has enough draws replaces it. Collective. Errors: EM_EMEMORY, EM_EMODEL, agreed. */
 em_status em_learn_first_map(em_adapt *adapt, em_posterior *posterior);
 
 /* Turns variances [dim] in the model's coordinates into those in the first map's, at the mean of

@@ -26,12 +26,6 @@
  * not prolonged. */
 enum { LATEST_CHANGE = 200 };
 
-/* The first map ends with the first window that ends after so many iterations, or that has enough
- * draws for a search. Far from the starts the precisions of data near them do not hold. On rats of
- * posteriordb (65 parameters) by one chain and 8 seeds, warmup took 11,000 gradients, 30,000 if the
- * map stayed until there were enough draws, and 14,000 without it. */
-enum { LATEST_FIRST_MAP = 45 };
-
 em_status em_noncentred_create(em_adapt *adapt)
 {
     const int64_t panel = adapt->n_local_chain * adapt->stride;
@@ -73,17 +67,61 @@ em_status em_exchange_noncentring(em_adapt *adapt)
     return status;
 }
 
+/* Counts n gradients that no chain has computed: shares of all chains, whatever their ranks. */
+static void count_shared(em_adapt *adapt, int64_t n)
+{
+    for (int64_t c = adapt->first_chain; c < adapt->first_chain + adapt->n_local_chain; c++)
+        adapt->gradients[c - adapt->first_chain] +=
+            (double)((n + adapt->n_chain - 1 - c) / adapt->n_chain);
+}
+
 em_status em_learn_first_map(em_adapt *adapt, em_posterior *posterior)
 {
+    static const double spread = 0.6;
     em_noncentred *own = adapt->noncentred;
+    int64_t n = 0;
 
     if (!own)
         return EM_OK;
-    em_status status = em_prove_priors_near(posterior, adapt->grid, adapt->dim,
-                                            adapt->pools->centre, adapt->seed, own->found);
+    const em_random_positions positions = {adapt->pools->centre, own->row, adapt->seed, 0};
+    for (int64_t i = 0; i < adapt->dim; i++)
+        own->row[i] = spread;
+    em_status status = em_prove_priors_at(posterior, adapt->grid, adapt->dim, &positions,
+                                          own->prior, own->found, &n);
+    count_shared(adapt, n);
     status = status ? status : em_exchange_noncentring(adapt);
     own->is_first = !status && em_is_noncentred(adapt);
     return status;
+}
+
+/* Fits the first map anew where the draws of a window are, because the precisions of data near the
+ * starts do not hold there. Outlying chains do not tell where that is. */
+static em_status refit_first_map(em_adapt *adapt, em_posterior *posterior)
+{
+    static const double widest = 1;
+    em_noncentred *own = adapt->noncentred;
+    const int64_t dim = adapt->dim;
+    double *mean = own->row, *sd = own->row + dim;
+    const em_random_positions positions = {mean, sd, adapt->seed, adapt->initial->window};
+    em_samples samples = {0, NULL};
+    em_status status = em_window_gather(&adapt->window, adapt->grid, adapt->outlying, &samples);
+    int64_t n = 0;
+
+    for (int64_t i = 0; !status && i < dim; i++) {
+        mean[i] = sd[i] = 0;
+        for (int64_t r = 0; r < samples.n; r++)
+            mean[i] += samples.row[r * 2 * dim + i] / (double)samples.n;
+        for (int64_t r = 0; r < samples.n; r++)
+            sd[i] += pow(samples.row[r * 2 * dim + i] - mean[i], 2) / (double)samples.n;
+        sd[i] = fmin(sqrt(sd[i]), widest);
+    }
+    const bool has_draws = samples.n > 0;
+    em_release(&samples.row);
+    if (status || !has_draws)
+        return status;
+    status = em_map_priors_at(posterior, adapt->grid, dim, &positions, own->prior, own->found, &n);
+    count_shared(adapt, n);
+    return status ? status : em_exchange_noncentring(adapt);
 }
 
 void em_map_first_variances(const em_adapt *adapt, double *variance)
@@ -109,18 +147,21 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
     const em_noncentring_counts was = em_noncentring_count(&own->map);
     const int64_t n_was = was.scaled + was.curved;
     em_samples samples = {0, NULL};
-    int64_t n_child = 0;
+    int64_t n_child = 0, n_evaluated = 0;
     em_status status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
 
     *is_other = false;
-    if (!status && own->is_first != 0 && adapt->initial->window < LATEST_FIRST_MAP &&
-        !em_suffices_for_noncentring(adapt->dim, samples.n)) {
+    if (!status && own->is_first != 0 && !em_suffices_for_noncentring(adapt->dim, samples.n)) {
         em_release(&samples.row);
-        return EM_OK;
+        return refit_first_map(adapt, posterior);
     }
+    if (!status && own->is_first != 0)
+        em_forget_narrow_scales(adapt->dim, &samples, own->prior);
     own->is_first = 0;
     if (!status)
-        status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior);
+        status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior,
+                                          &n_evaluated);
+    count_shared(adapt, n_evaluated);
     if (!status && em_world_rank() == 0) {
         status =
             em_noncentring_search(adapt->dim, &samples, own->prior, true, own->found, &n_child);

@@ -213,11 +213,12 @@ em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *gr
 {
     const int64_t was = t->map.n_child;
     EM_SCOPED em_normal_prior *prior = NULL;
-    int64_t n_child = 0;
+    int64_t n_child = 0, n_evaluated = 0;
     em_status status = em_agree(em_allocate_all(EM_ARRAY(prior, t->dim)));
 
     status = status ? status
-                    : em_prove_priors_together(t->of_parameters, t->copies, t->dim, draws, prior);
+                    : em_prove_priors_together(t->of_parameters, t->copies, t->dim, draws, prior,
+                                               &n_evaluated);
     if (!status)
         status = em_agree(em_world_rank() == 0 ? choose(t, draws, prior) : EM_OK);
     if (status)

@@ -153,7 +153,7 @@ check 'a map before there are draws' is_there_at_once
 check 'the same bytes on two ranks' is_the_same 2
 check 'the same bytes on three ranks' is_the_same 3
 check 'stopped with the first map' goes_on_after 20 warmup
-check 'stopped where the first map ends' goes_on_after 49 warmup
+check 'stopped where the first map is fitted anew' goes_on_after 49 warmup
 check 'stopped in warmup' goes_on 1500 warmup
 check 'stopped in sampling' goes_on_after 330 sampling
 check 'the next run takes it over' is_taken_over

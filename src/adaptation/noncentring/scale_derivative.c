@@ -181,3 +181,17 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
                                              : test_scale(&test, scale[q], passes[scale[q]], prior);
     return status;
 }
+
+void em_forget_narrow_scales(int64_t dim, const em_samples *samples, em_normal_prior *prior)
+{
+    const em_scale_test t = {.dim = dim, .samples = samples};
+
+    for (int64_t i = 0; i < dim; i++) {
+        double sd = least_spread;
+        if (prior[i].precision > 0)
+            skewness(&t, (int64_t)prior[i].scale, &sd);
+        if (sd < least_spread)
+            prior[i] = (em_normal_prior){0};
+        prior[i].failures = 0;
+    }
+}

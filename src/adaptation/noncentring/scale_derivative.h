@@ -48,3 +48,7 @@ typedef struct em_gradient_function {
  * Local apart from the evaluations. Errors: EM_EMEMORY, those of the evaluations. */
 em_status em_prove_priors(int64_t dim, const em_samples *samples,
                           const em_gradient_function *gradient, em_normal_prior *prior);
+
+/* Removes the priors whose scale varies little in the draws, and all failures, so that tests at
+ * these draws decide again. For what has been proved at other positions. */
+void em_forget_narrow_scales(int64_t dim, const em_samples *samples, em_normal_prior *prior);

@@ -15,6 +15,7 @@ typedef struct shared_gradients {
     const em_grid *grid;
     int64_t dim;
     bool have_all_failed; /* all ranks know that an evaluation has failed */
+    int64_t *n_evaluated; /* gradients of all ranks */
 } shared_gradients;
 
 /* Evaluates the positions that are assigned to this group of ranks, if it has chains; others become
@@ -57,6 +58,7 @@ static em_status evaluate_together(const shared_gradients *s, int64_t n, const d
     em_status status =
         em_agree(em_allocate_all(EM_ARRAY(at, n * s->dim), EM_ARRAY(found, n * s->dim)));
 
+    *s->n_evaluated += n;
     if (!status && theta)
         memcpy(at, theta, bytes);
     if (!status)
@@ -132,9 +134,11 @@ static em_status prove_at_draws(shared_gradients *s, const em_gradient_function 
 }
 
 em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid, int64_t dim,
-                                   const em_samples *samples, em_normal_prior *prior)
+                                   const em_samples *samples, em_normal_prior *prior,
+                                   int64_t *n_evaluated)
 {
-    shared_gradients s = {.posterior = posterior, .grid = grid, .dim = dim};
+    shared_gradients s = {
+        .posterior = posterior, .grid = grid, .dim = dim, .n_evaluated = n_evaluated};
     draws of = {samples, prior};
 
     return em_suffices_for_noncentring(dim, samples->n)
@@ -144,36 +148,48 @@ em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid,
 
 /* ---------------------------------------------------------------- at random positions */
 
-typedef struct random_positions {
-    int64_t n;
-    const double *centre; /* [dim] */
-    uint64_t seed;
-    em_noncentring_row *row; /* [dim] of the map of what is proved */
-} random_positions;
+typedef struct at_positions {
+    const em_random_positions *positions;
+    int64_t n;                     /* of them */
+    em_normal_prior *prior;        /* [dim] that is to be proved; NULL: nothing is */
+    const em_normal_prior *proved; /* [dim] */
+    em_noncentring_row *row;       /* [dim] of the map of what is proved */
+} at_positions;
 
-static void draw_positions(const random_positions *p, int64_t dim, double *theta)
+static void draw_positions(const em_random_positions *p, int64_t n, int64_t dim, double *theta)
 {
-    for (int64_t r = 0; r < p->n; r++) {
-        const em_stream stream = {p->seed, (uint64_t)r, 0, EM_RNG_PROOF};
+    const double half = sqrt(3); /* of the width, for a standard deviation of 1 */
+
+    for (int64_t r = 0; r < n; r++) {
+        const em_stream stream = {p->seed, (uint64_t)r, (uint64_t)p->number, EM_RNG_PROOF};
         for (int64_t i = 0; i < dim; i++)
-            theta[r * dim + i] = p->centre[i] + 2 * em_uniform(&stream, (uint64_t)i) - 1;
+            theta[r * dim + i] =
+                p->mean[i] + half * p->sd[i] * (2 * em_uniform(&stream, (uint64_t)i) - 1);
     }
 }
 
-/* Writes the positions that have a gradient, each with its gradient, to rows [n][2 dim]; returns
- * their number. */
-static int64_t list_samples(int64_t n, int64_t dim, const double *theta, const double *gradient,
-                            double *rows)
+/* Draws positions, and writes those that have a gradient, each with its gradient, to the rows of
+ * `out`, which the owner holds. */
+static em_status sample(const shared_gradients *s, const em_gradient_function *gradient,
+                        const at_positions *at, em_owner *owner, em_samples *out)
 {
-    int64_t kept = 0;
+    const int64_t dim = s->dim;
+    double *theta, *g, *rows;
+    em_status status = em_own_all(owner, EM_ARRAY(theta, at->n * dim), EM_ARRAY(g, at->n * dim),
+                                  EM_ARRAY(rows, 2 * at->n * dim));
 
-    for (int64_t r = 0; r < n; r++) {
-        double *row = rows + kept * 2 * dim;
+    if (status)
+        return status;
+    draw_positions(at->positions, at->n, dim, theta);
+    status = gradient->evaluate(gradient->context, at->n, theta, g);
+    *out = (em_samples){0, rows};
+    for (int64_t r = 0; !status && r < at->n; r++) {
+        double *row = rows + out->n * 2 * dim;
         memcpy(row, theta + r * dim, (size_t)dim * sizeof *row);
-        memcpy(row + dim, gradient + r * dim, (size_t)dim * sizeof *row);
-        kept += em_all_finite(dim, row + dim);
+        memcpy(row + dim, g + r * dim, (size_t)dim * sizeof *row);
+        out->n += em_all_finite(dim, row + dim);
     }
-    return kept;
+    return status;
 }
 
 static bool is_any_proved(int64_t dim, const em_normal_prior *prior)
@@ -184,39 +200,53 @@ static bool is_any_proved(int64_t dim, const em_normal_prior *prior)
     return false;
 }
 
-static em_status prove_at_positions(shared_gradients *s, const em_gradient_function *gradient,
-                                    void *of)
+static em_status map_at_positions(shared_gradients *s, const em_gradient_function *gradient,
+                                  void *of)
 {
-    const random_positions *p = of;
-    const int64_t dim = s->dim;
-    EM_SCOPED double *theta = NULL, *g = NULL, *rows = NULL;
-    EM_SCOPED em_normal_prior *prior = NULL;
+    const at_positions *at = of;
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
+    em_samples samples;
     int64_t n_child;
-    em_status status = em_allocate_all(EM_ARRAY(theta, p->n * dim), EM_ARRAY(g, p->n * dim),
-                                       EM_ARRAY(rows, 2 * p->n * dim), EM_ARRAY(prior, dim));
+    em_status status = sample(s, gradient, at, &memory, &samples);
 
-    if (status)
-        return status;
-    draw_positions(p, dim, theta);
-    status = gradient->evaluate(gradient->context, p->n, theta, g);
-    if (status)
-        return status;
-    const em_samples samples = {list_samples(p->n, dim, theta, g, rows), rows};
-    status = em_prove_priors(dim, &samples, gradient, prior);
-    if (!status && is_any_proved(dim, prior)) /* a log scale with such a prior is tested now */
-        status = em_prove_priors(dim, &samples, gradient, prior);
-    return status ? status : em_noncentring_of_priors(dim, &samples, prior, p->row, &n_child);
+    if (!status && at->prior)
+        status = em_prove_priors(s->dim, &samples, gradient, at->prior);
+    if (!status && at->prior &&
+        is_any_proved(s->dim, at->prior)) /* a scale may have such a prior */
+        status = em_prove_priors(s->dim, &samples, gradient, at->prior);
+    return status ? status
+                  : em_noncentring_of_priors(s->dim, &samples, at->proved, at->row, &n_child);
 }
 
-em_status em_prove_priors_near(em_posterior *posterior, const em_grid *grid, int64_t dim,
-                               const double *centre, uint64_t seed, em_noncentring_row *row)
+em_status em_prove_priors_at(em_posterior *posterior, const em_grid *grid, int64_t dim,
+                             const em_random_positions *positions, em_normal_prior *prior,
+                             em_noncentring_row *row, int64_t *n_evaluated)
 {
     enum { LEAST = 120, SPARE = 10 };
-    shared_gradients s = {.posterior = posterior, .grid = grid, .dim = dim};
-    random_positions of = {em_most(LEAST, 2 * dim) + SPARE, centre, seed, row};
+    shared_gradients s = {
+        .posterior = posterior, .grid = grid, .dim = dim, .n_evaluated = n_evaluated};
+    at_positions at = {positions, em_most(LEAST, 2 * dim) + SPARE, prior, prior, row};
 
     memset(row, 0, (size_t)dim * sizeof *row);
-    return em_suffices_for_noncentring(dim, of.n)
-               ? prove(&s, prove_at_positions, &of, (size_t)dim * sizeof *row, row)
+    if (!em_suffices_for_noncentring(dim, at.n))
+        return EM_OK;
+    const em_status status = prove(&s, map_at_positions, &at, (size_t)dim * sizeof *prior, prior);
+    if (!status)
+        em_broadcast(row, (size_t)dim * sizeof *row);
+    return status;
+}
+
+em_status em_map_priors_at(em_posterior *posterior, const em_grid *grid, int64_t dim,
+                           const em_random_positions *positions, const em_normal_prior *prior,
+                           em_noncentring_row *row, int64_t *n_evaluated)
+{
+    enum { SPARE = 20 };
+    shared_gradients s = {
+        .posterior = posterior, .grid = grid, .dim = dim, .n_evaluated = n_evaluated};
+    at_positions at = {positions, 2 * dim + SPARE, NULL, prior, row};
+
+    memset(row, 0, (size_t)dim * sizeof *row);
+    return is_any_proved(dim, prior)
+               ? prove(&s, map_at_positions, &at, (size_t)dim * sizeof *row, row)
                : EM_OK;
 }

@@ -1,7 +1,8 @@
 /*
  * The proof of priors (scale_derivative.h) on all ranks: rank 0 chooses positions, and the groups
  * of ranks divide the evaluations among them. `posterior`: in the model's coordinates; every
- * position is evaluated by itself, so gradients do not depend on the number of ranks.
+ * position is evaluated by itself, so gradients do not depend on the number of ranks. The number of
+ * gradients of all ranks is added to *n_evaluated.
  */
 #pragma once
 
@@ -14,12 +15,25 @@
  * those of rank 0 are used. Collective. Errors, agreed: EM_EMEMORY, EM_EMODEL.
  */
 em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid, int64_t dim,
-                                   const em_samples *samples, em_normal_prior *prior);
+                                   const em_samples *samples, em_normal_prior *prior,
+                                   int64_t *n_evaluated);
 
-/*
- * Proves priors before there are draws, at random positions, and writes to row [dim], on all ranks,
- * the map of what is proved. Positions are uniform within 1 of `centre` [dim] in each coordinate.
- * Collective. Errors, agreed: EM_EMEMORY, EM_EMODEL.
- */
-em_status em_prove_priors_near(em_posterior *posterior, const em_grid *grid, int64_t dim,
-                               const double *centre, uint64_t seed, em_noncentring_row *row);
+/* Random positions: independent coordinates, uniform with these means and standard deviations. */
+typedef struct em_random_positions {
+    const double *mean, *sd; /* [dim], of rank 0 */
+    uint64_t seed;
+    int64_t number; /* of the set of positions in the run */
+} em_random_positions;
+
+/* em_prove_priors on rank 0, at random positions and not at draws. All ranks then have prior [dim],
+ * and the map of what is proved in row [dim]. Gradients there tell how much data determine the
+ * members. Collective. Errors, agreed: EM_EMEMORY, EM_EMODEL. */
+em_status em_prove_priors_at(em_posterior *posterior, const em_grid *grid, int64_t dim,
+                             const em_random_positions *positions, em_normal_prior *prior,
+                             em_noncentring_row *row, int64_t *n_evaluated);
+
+/* The map at other positions of what is proved, to row [dim] of all ranks. Collective. Errors,
+ * agreed: EM_EMEMORY, EM_EMODEL. */
+em_status em_map_priors_at(em_posterior *posterior, const em_grid *grid, int64_t dim,
+                           const em_random_positions *positions, const em_normal_prior *prior,
+                           em_noncentring_row *row, int64_t *n_evaluated);
