@@ -4,6 +4,7 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 #include "adaptation/noncentring/scale_derivative.h"
 #include "base/memory.h"
+#include "math/linalg.h"
 #include "math/order.h"
 
 #include <math.h>
@@ -29,13 +30,19 @@ static const double least_bend = 0.3;
 
 typedef struct curve_search {
     int64_t dim, n;
-    double *term;            /* [2 dim][n] draws less their medians, and the squares of these */
+    double *term;            /* [2 dim + 1][n] draws less their medians, the squares of these, 1 */
     double *median, *spread; /* [dim] of the draws; spread: 0 for a constant one */
     double *sd, *bend;       /* [dim] of the draws, and of the part of their squares that is not
                                 linear in them */
     double *g;               /* [dim][n] derivatives in the coordinates of the map */
-    double *left;            /* [2 dim][n] parts of the terms orthogonal to those of a regression */
     double *rest, *column;   /* [n]; rest: that of the derivative */
+    double *weighted;        /* [2 dim + 1][n] terms times the weights of draws */
+    double *gram;            /* [2 dim + 1][2 dim + 1] products of terms */
+    double *of_g;            /* [dim][2 dim + 1] those of derivatives with terms */
+    double *along;           /* [EM_MOST_REGRESSORS][2 dim + 1] those of the basis with terms */
+    double *square;          /* [3][dim] products of the parts of x and x^2 that are orthogonal to
+                                the basis: of x, of both, of x^2 */
+    double *of_rest;         /* [2 dim + 1] products of these parts with the rest */
     em_weighted_regression of;
     em_noncentring map;
     bool *is_bent;    /* [dim] parameters that are not linear in the coordinates of the map */
@@ -112,28 +119,67 @@ typedef struct terms {
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
 } terms;
 
-/* Makes what is left of all terms orthogonal to vector q of the basis. */
-static void orthogonalise(curve_search *s, int q)
+/* Products of all terms, by which parents are chosen. What is chosen is then fitted to the draws
+ * themselves, because differences of products have only half of the digits. */
+static void multiply_terms(curve_search *s)
 {
-    em_weighted_regression newest = s->of;
+    const int64_t width = 2 * s->dim + 1;
 
-    newest.basis += q * s->n;
-    for (int64_t p = 0; p < 2 * s->dim; p++)
-        em_project_out(&newest, 1, s->left + p * s->n, NULL);
+    for (int64_t p = 0; p < width; p++)
+        for (int64_t r = 0; r < s->n; r++)
+            s->weighted[p * s->n + r] = s->of.weight[r] * s->term[p * s->n + r];
+    em_multiply_by_rows(width, s->n, width, s->weighted, s->term, s->gram);
+}
+
+/* Begins with the derivative by parameter i and no basis. */
+static void begin_products(curve_search *s, int64_t i)
+{
+    const int64_t dim = s->dim, width = 2 * dim + 1;
+
+    memcpy(s->of_rest, s->of_g + i * width, (size_t)width * sizeof *s->of_rest);
+    for (int64_t k = 0; k < dim; k++) {
+        s->square[k] = s->gram[k * width + k];
+        s->square[dim + k] = s->gram[k * width + dim + k];
+        s->square[2 * dim + k] = s->gram[(dim + k) * width + dim + k];
+    }
+}
+
+/* Subtracts the products with the part of a term that is orthogonal to the first q vectors of the
+ * basis, which becomes vector q. */
+static void orthogonalise(curve_search *s, int64_t term, int q)
+{
+    const int64_t dim = s->dim, width = 2 * dim + 1;
+    double *own = s->along + q * width;
+
+    memcpy(own, s->gram + term * width, (size_t)width * sizeof *own);
+    for (int p = 0; p < q; p++) {
+        const double *other = s->along + p * width, by = other[term];
+        for (int64_t j = 0; j < width; j++)
+            own[j] -= by * other[j];
+    }
+    const double length = sqrt(own[term]), of_rest = s->of_rest[term] / length;
+    for (int64_t j = 0; j < width; j++) {
+        own[j] /= length;
+        s->of_rest[j] -= of_rest * own[j];
+    }
+    for (int64_t k = 0; k < dim; k++) {
+        s->square[k] -= own[k] * own[k];
+        s->square[dim + k] -= own[k] * own[dim + k];
+        s->square[2 * dim + k] -= own[dim + k] * own[dim + k];
+    }
 }
 
 /* How much of the rest of the derivative parent k and its square explain together. */
 static double explained_by(const curve_search *s, int64_t k)
 {
     static const double dependent = 1e-10;
-    const double *x = s->left + k * s->n, *square = s->left + (s->dim + k) * s->n;
-    const double xx = em_weighted_product(&s->of, x, x),
-                 xs = em_weighted_product(&s->of, x, square),
-                 ss = em_weighted_product(&s->of, square, square),
-                 xr = em_weighted_product(&s->of, x, s->rest),
-                 sr = em_weighted_product(&s->of, square, s->rest), determinant = xx * ss - xs * xs;
+    const int64_t dim = s->dim, width = 2 * dim + 1;
+    const double xx = s->square[k], xs = s->square[dim + k], ss = s->square[2 * dim + k],
+                 xr = s->of_rest[k], sr = s->of_rest[dim + k], determinant = xx * ss - xs * xs;
+    const bool is_new = xx > dependent * s->gram[k * width + k] &&
+                        ss > dependent * s->gram[(dim + k) * width + dim + k];
 
-    return determinant > dependent * xx * ss
+    return is_new && determinant > dependent * xx * ss
                ? (ss * xr * xr - 2 * xs * xr * sr + xx * sr * sr) / determinant
                : 0;
 }
@@ -155,22 +201,20 @@ static int64_t best_parent(const curve_search *s, int64_t i)
     return best;
 }
 
-/* Adds a term [n] to the regression; NULL: the constant. Returns false if it depends linearly on
- * those before. */
-static bool add_term(curve_search *s, const double *term, terms *t)
+/* Adds a term to the regression. Returns false if it depends linearly on those before. */
+static bool add_term(curve_search *s, int64_t term, terms *t)
 {
-    for (int64_t r = 0; r < s->n; r++)
-        s->column[r] = term ? term[r] : 1;
+    memcpy(s->column, s->term + term * s->n, (size_t)s->n * sizeof *s->column);
     if (em_add_regressor(&s->of, t->n, s->column, t->triangle) == t->n)
         return false;
-    orthogonalise(s, t->n++);
+    orthogonalise(s, term, t->n++);
     return true;
 }
 
 static bool add_parent(curve_search *s, int64_t k, terms *t)
 {
     t->parent[t->n_parent++] = k;
-    return add_term(s, s->term + k * s->n, t) && add_term(s, s->term + (s->dim + k) * s->n, t);
+    return add_term(s, k, t) && add_term(s, s->dim + k, t);
 }
 
 /* Writes the row of parameter i from the coefficients of the terms of its derivative, along [t->n].
@@ -230,10 +274,10 @@ static double fit(curve_search *s, int64_t i, em_noncentring_row *row)
     double along[EM_MOST_REGRESSORS];
     terms t = {0};
 
-    memcpy(s->left, s->term, (size_t)(2 * s->dim * s->n) * sizeof *s->left);
-    add_term(s, NULL, &t);
+    begin_products(s, i);
+    add_term(s, 2 * s->dim, &t);
     const double rounding = explained * project(s, i, &t, along);
-    if (!add_term(s, s->term + i * s->n, &t))
+    if (!add_term(s, i, &t))
         return 0;
     for (int64_t k; project(s, i, &t, along) > rounding;) {
         if (t.n_parent == MOST_PARENTS)
@@ -292,6 +336,7 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_p
 {
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     curve_search s = {.dim = dim, .n = em_least(samples->n, MOST_DRAWS)};
+    const int64_t width = 2 * dim + 1;
     bool again = true;
 
     if (!em_suffices_for_noncentring(dim, samples->n))
@@ -301,22 +346,31 @@ em_status em_curve_fit(int64_t dim, const em_samples *samples, const em_normal_p
     status =
         status
             ? status
-            : em_own_all(&memory, EM_ARRAY(s.term, 2 * dim * s.n), EM_ARRAY(s.median, dim),
+            : em_own_all(&memory, EM_ARRAY(s.term, width * s.n), EM_ARRAY(s.median, dim),
                          EM_ARRAY(s.spread, dim), EM_ARRAY(s.sd, dim), EM_ARRAY(s.bend, dim),
-                         EM_ARRAY(s.g, dim * s.n), EM_ARRAY(s.left, 2 * dim * s.n),
-                         EM_ARRAY(s.rest, s.n), EM_ARRAY(s.column, s.n), EM_ARRAY(s.of.weight, s.n),
-                         EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n), EM_ARRAY(s.is_bent, dim),
-                         EM_ARRAY(s.is_open, dim), EM_ARRAY(s.is_changed, dim));
+                         EM_ARRAY(s.g, dim * s.n), EM_ARRAY(s.weighted, width * s.n),
+                         EM_ARRAY(s.gram, width * width), EM_ARRAY(s.of_g, dim * width),
+                         EM_ARRAY(s.along, EM_MOST_REGRESSORS * width), EM_ARRAY(s.square, 3 * dim),
+                         EM_ARRAY(s.of_rest, width), EM_ARRAY(s.rest, s.n), EM_ARRAY(s.column, s.n),
+                         EM_ARRAY(s.of.weight, s.n), EM_ARRAY(s.of.basis, EM_MOST_REGRESSORS * s.n),
+                         EM_ARRAY(s.is_bent, dim), EM_ARRAY(s.is_open, dim),
+                         EM_ARRAY(s.is_changed, dim));
     status = status ? status : em_noncentring_set(&s.map, row);
     for (int64_t i = 0; !status && i < dim; i++) {
         take_terms(&s, samples, i);
         s.is_bent[i] = prior && prior[i].precision > 0;
         s.is_open[i] = !s.is_bent[i];
     }
-    if (!status)
+    for (int64_t r = 0; !status && r < s.n; r++)
+        s.term[2 * dim * s.n + r] = 1;
+    if (!status) {
         set_weights(&s);
+        multiply_terms(&s);
+    }
     while (!status && again) {
         status = em_transform_samples(&s.map, samples, s.n, dim, dim, s.g);
+        if (!status)
+            em_multiply_by_rows(dim, s.n, width, s.g, s.weighted, s.of_g);
         again = !status && add_rows(&s, row);
     }
     if (s.most_bend <= least_bend)
