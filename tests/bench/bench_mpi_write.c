@@ -38,7 +38,8 @@ static double seconds_by_writer(const em_grid *grid, const double *value)
     int group;
 
     require(em_writer_create(grid, path, true, &writer));
-    require(em_writer_add_draws(writer, "posterior", 1, &series, N_DRAW, N_FLUSH, &group));
+    require(em_writer_add_draws(writer, "posterior", 1, &series,
+                                (em_draw_space){N_DRAW, N_FLUSH, 0}, &group));
     for (int pass = 0; pass < PASSES; pass++) {
         const double start = start_together(grid);
         for (int64_t first = 0; first < N_DRAW; first += N_FLUSH)

@@ -183,8 +183,7 @@ static em_status fill(const em_draws *draws, hid_t file, int64_t first)
 }
 
 em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series,
-                          const em_variable *wanted, int64_t n_draw, int64_t n_chunk_draw,
-                          em_draws **out)
+                          const em_variable *wanted, em_draw_space space, em_draws **out)
 {
     em_draws *draws = NULL;
     em_dimension *chain = NULL;
@@ -193,7 +192,7 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
     if (!status) {
         draws = *out;
         draws->grid = grid;
-        draws->n_draw = draws->n_kept = n_draw;
+        draws->n_draw = draws->n_kept = space.n_draw;
         status = em_own_all(&draws->memory, EM_ARRAY(draws->series, n_series));
     }
     if (!status)
@@ -203,18 +202,18 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
     if (status)
         return status;
     for (int64_t i = 0; i < n_series; i++)
-        lay_out(draws, &wanted[i], n_chunk_draw);
+        lay_out(draws, &wanted[i], space.n_chunk_draw);
     status = reserve_draws(draws, 0, group->id);
     if (!status)
         status =
             em_dimension_get(&group->dimensions, "chain", em_grid_n_chain(grid), 0, NULL, &chain);
     if (!status)
-        status =
-            em_dimension_get(&group->dimensions, "draw", n_draw, DRAW_CHUNK, NULL, &draws->draw);
+        status = em_dimension_get(&group->dimensions, "draw", space.n_draw, DRAW_CHUNK, NULL,
+                                  &draws->draw);
     for (int64_t i = 0; i < n_series && !status; i++)
         status = add_series(draws, group, chain, &wanted[i], &draws->series[i]);
     status = status ? status : em_agree(em_dimensions_finish(&group->dimensions));
-    return status ? status : fill(draws, group->id, 0);
+    return status ? status : fill(draws, group->id, space.n_copied);
 }
 
 /* Extends the group to twice `n_draw` draws. Doubling makes growth rare. Growth changes the

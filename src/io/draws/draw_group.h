@@ -1,17 +1,17 @@
 /* A group of draws: datasets of (chain, draw, ...), of which each rank writes its own chains. */
 #pragma once
 
+#include "io/draws/draw_space.h"
 #include "io/draws/group.h"
 
 typedef struct em_draws em_draws;
 
-/* Creates the datasets in `group`, which is borrowed. All draws are filled with NaN (no number,
- * false) at first. So a killed run leaves no zeros that look like draws, and a full disk is noticed
- * before sampling. Collective. Errors: EM_EIO, EM_EMEMORY, agreed; call em_draws_close(*out) even
- * then. */
+/* Creates the datasets in `group`, which is borrowed. All draws but the first space.n_copied are
+ * filled with NaN (no number, false) at first. So a killed run leaves no zeros that look like
+ * draws, and a full disk is noticed before sampling. Collective. Errors: EM_EIO, EM_EMEMORY,
+ * agreed; call em_draws_close(*out) even then. */
 em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series,
-                          const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
-                          em_draws **out);
+                          const em_variable *series, em_draw_space space, em_draws **out);
 
 /* See em_writer_put_draws. Collective. Errors: EM_EIO, EM_EMEMORY, agreed. */
 em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *value);

@@ -162,8 +162,7 @@ static em_status get_group(em_writer *writer, const char *name, int *index)
 }
 
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,
-                              const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
-                              int *group)
+                              const em_variable *series, em_draw_space space, int *group)
 {
     static const char sample_dims[2][8] = {"chain", "draw"};
     em_status status = get_group(writer, name, group);
@@ -172,8 +171,8 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
         status = em_agree(em_attribute_write_words(writer->group[*group].id, "sample_dims", 2,
                                                    sizeof *sample_dims, *sample_dims));
     return status ? status
-                  : em_draws_create(writer->grid, &writer->group[*group], n_series, series, n_draw,
-                                    n_chunk_draw, &writer->draws[*group]);
+                  : em_draws_create(writer->grid, &writer->group[*group], n_series, series, space,
+                                    &writer->draws[*group]);
 }
 
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,

@@ -7,6 +7,7 @@
 
 #include "emass/model.h"
 #include "emass/status.h"
+#include "io/draws/draw_space.h"
 #include "par/grid.h"
 
 #include <stdbool.h>
@@ -19,13 +20,11 @@ typedef struct em_writer em_writer;
 em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite, em_writer **out);
 
 /* Adds a group of draws ("posterior", "sample_stats", "warmup_posterior", ...): `n_series` datasets
- * of (chain, draw, ...), `n_draw` planned draws, chunks of up to `n_chunk_draw` draws of one chain
- * (fewer where a chunk would exceed 16 MiB). All draws are filled at once: with NaN, integers with
- * INT64_MIN, booleans with false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY.
- */
+ * of (chain, draw, ...). All draws but the first space.n_copied are filled at once: with NaN,
+ * integers with INT64_MIN, booleans with false. Returns its handle in *group. (same) Errors:
+ * EM_EIO, EM_EMEMORY. */
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,
-                              const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
-                              int *group);
+                              const em_variable *series, em_draw_space space, int *group);
 
 /* Writes draws first .. first + n of all series of the group, for this rank's chains. `value`:
  * [n_local_chain][n][width], width = the sum of the sizes of the series, a draw's numbers one after

@@ -198,6 +198,12 @@ int64_t em_plan_stored(const em_plan *plan, int64_t done)
     return (done - plan->warmup) / plan->thin;
 }
 
+em_stored_draws em_plan_stored_draws(const em_plan *plan, int64_t done)
+{
+    return (em_stored_draws){em_plan_stored(plan, em_least(done, plan->warmup)),
+                             done > plan->warmup ? em_plan_stored(plan, done) : 0};
+}
+
 bool em_plan_checks(const em_plan *plan, int64_t done)
 {
     const int64_t drawn = done - plan->warmup, every = plan->check_every * plan->thin;

@@ -72,6 +72,13 @@ static inline bool em_plan_must_write(const em_plan *plan, int64_t waiting)
 /* Stored draws of the current phase after `done` iterations: of warmup while done <= warmup. */
 int64_t em_plan_stored(const em_plan *plan, int64_t done);
 
+/* Stored draws of both phases after `done` iterations. */
+typedef struct em_stored_draws {
+    int64_t warmup, sampling;
+} em_stored_draws;
+
+em_stored_draws em_plan_stored_draws(const em_plan *plan, int64_t done);
+
 /* Whether convergence is checked after `done` iterations. With a stop rule there is a check after
  * every check_every stored draws of sampling. Without one, checks serve only the progress line and
  * come after 1, 2, 4, 8 ... times as many draws; all checks of a long run together then cost little

@@ -247,12 +247,13 @@ static em_status put_data(predicting *p)
 
 static em_status create_file(predicting *p)
 {
+    const int64_t n_draw = em_reader_n_draw(p->reader);
     em_status status = em_writer_create(p->grid, em_atomic_file_part(p->file), false, &p->writer);
 
     status = status ? status : put_attributes(p);
     if (!status)
         status = em_writer_add_draws(p->writer, "predictions", p->n_series, p->series,
-                                     em_reader_n_draw(p->reader), LONG_CHUNK, &p->group);
+                                     (em_draw_space){n_draw, LONG_CHUNK, n_draw}, &p->group);
     return status ? status : put_data(p);
 }
 

@@ -58,7 +58,8 @@ static em_status add_groups(drawing *d)
                 continue;
             d->group[d->n_group].of = i;
             status = em_writer_add_draws(d->engine->output->writer, name[k][1], group->n_variable,
-                                         group->variable, n_draw, d->engine->plan.chunk,
+                                         group->variable,
+                                         (em_draw_space){n_draw, d->engine->plan.chunk, n_draw},
                                          &d->group[d->n_group++].group);
         }
     return status;

@@ -47,16 +47,15 @@ static em_status holds(const em_grid *grid, const em_plan *plan, const char *pat
 em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, const em_plan *plan,
                                 const char *path, int64_t done, bool *can)
 {
-    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
-    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    const em_stored_draws stored = em_plan_stored_draws(plan, done);
     em_status status = EM_OK;
 
     *can = true;
     for (int64_t i = 0; !status && i < layout->n_group; i++) {
         const em_draw_group *group = &layout->group[i];
-        status = holds(grid, plan, path, group->name, n_draw, group->width, can);
+        status = holds(grid, plan, path, group->name, stored.sampling, group->width, can);
         if (!status)
-            status = holds(grid, NULL, path, em_warmup_group(group->name).text, n_warmup,
+            status = holds(grid, NULL, path, em_warmup_group(group->name).text, stored.warmup,
                            group->width, can);
     }
     status = em_agree(status);
@@ -111,20 +110,18 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
     return status;
 }
 
-em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor)
+em_status em_output_restore(em_output *output, const char *path, em_monitor *monitor)
 {
-    const em_plan *plan = output->run.plan;
-    const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
-    const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    const em_stored_draws stored = em_plan_stored_draws(output->run.plan, output->run.done);
     em_status status = EM_OK;
 
     for (int64_t i = 0; !status && i < output->layout->n_group; i++) {
         const char *name = output->layout->group[i].name;
-        if (n_draw > 0) /* the posterior is the first group */
-            status = copy_group(output, path, name, false, n_draw, &output->sampling[i],
+        if (stored.sampling > 0) /* the posterior is the first group */
+            status = copy_group(output, path, name, false, stored.sampling, &output->sampling[i],
                                 i == 0 || strcmp(name, "sample_stats") == 0 ? monitor : NULL);
-        if (!status && n_warmup > 0)
-            status = copy_group(output, path, em_warmup_group(name).text, true, n_warmup,
+        if (!status && stored.warmup > 0)
+            status = copy_group(output, path, em_warmup_group(name).text, true, stored.warmup,
                                 &output->warmup[i], NULL);
     }
     return status ? status : em_writer_flush(output->writer);

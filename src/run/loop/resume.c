@@ -108,6 +108,7 @@ static em_status create_output(void *run, const char *path, const char *checkpoi
                                      .grid = engine->grid,
                                      .model = engine->model,
                                      .plan = &engine->plan,
+                                     .done = engine->done,
                                      .adapts = engine->adapts,
                                      .tempered = &engine->tempered,
                                      .created = engine->created};
@@ -168,7 +169,7 @@ static em_status copy_draws(void *run, const char *file)
 {
     em_engine *engine = run;
 
-    return em_output_restore(engine->output, file, engine->done, engine->monitor);
+    return em_output_restore(engine->output, file, engine->monitor);
 }
 
 static em_status finish_output(void *run)

@@ -128,7 +128,7 @@ static em_status describe_draws(const em_merge_state *m, const em_contents_group
 
 static em_status write_draws(em_merge_state *m, const em_contents_group *group, em_reader *reader)
 {
-    const int64_t n = em_reader_n_variable(reader);
+    const int64_t n = em_reader_n_variable(reader), n_draw = em_reader_n_draw(reader);
     em_merge_written *all = NULL;
     EM_SCOPED em_variable *series = NULL;
     int64_t width = 0;
@@ -138,8 +138,8 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
     status = status ? status : describe_draws(m, group, reader, all, series, &width);
     status = em_agree(status);
     if (!status)
-        status = em_writer_add_draws(m->writer, group->name, n, series, em_reader_n_draw(reader),
-                                     LONG_CHUNK, &number);
+        status = em_writer_add_draws(m->writer, group->name, n, series,
+                                     (em_draw_space){n_draw, LONG_CHUNK, n_draw}, &number);
     status = status ? status : copy_draws(m, reader, width, number);
     em_merge_release_written(n, &all);
     return status;

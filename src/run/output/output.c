@@ -28,7 +28,7 @@ em_group_name em_warmup_group(const char *name)
 }
 
 static em_status add_phase(em_output *output, const char *name, const em_draw_group *group,
-                           int64_t n_draw, em_file_group *out)
+                           em_draw_space space, em_file_group *out)
 {
     out->width = group->width;
     const int64_t n = output->n_local_chain * output->run.plan->buffer * out->width;
@@ -36,12 +36,15 @@ static em_status add_phase(em_output *output, const char *name, const em_draw_gr
         em_agree(em_own(&output->memory, em_allocate_doubles(n, &out->buffer), &out->buffer));
     return status ? status
                   : em_writer_add_draws(output->writer, name, group->n_variable, group->variable,
-                                        n_draw, output->run.plan->chunk, &out->group);
+                                        space, &out->group);
 }
 
 static em_status add_draws(em_output *output)
 {
     const em_plan *plan = output->run.plan;
+    const em_stored_draws stored = em_plan_stored_draws(plan, output->run.done);
+    const em_draw_space sampling = {plan->n_draw, plan->chunk, stored.sampling};
+    const em_draw_space warmup = {plan->n_warmup_draw, plan->chunk, stored.warmup};
     em_status status = EM_OK;
 
     if (plan->until_done)
@@ -49,10 +52,10 @@ static em_status add_draws(em_output *output)
 
     for (int64_t i = 0; !status && i < output->layout->n_group; i++) {
         const em_draw_group *group = &output->layout->group[i];
-        status = add_phase(output, group->name, group, plan->n_draw, &output->sampling[i]);
+        status = add_phase(output, group->name, group, sampling, &output->sampling[i]);
         if (!status && plan->n_warmup_draw > 0)
-            status = add_phase(output, em_warmup_group(group->name).text, group,
-                               plan->n_warmup_draw, &output->warmup[i]);
+            status = add_phase(output, em_warmup_group(group->name).text, group, warmup,
+                               &output->warmup[i]);
     }
     return status;
 }
@@ -68,7 +71,7 @@ static em_status add_averages(em_output *output)
     return model->n_average == 0
                ? EM_OK
                : em_writer_add_draws(output->writer, "averages", model->n_average, model->average,
-                                     1, 1, &output->averages.group);
+                                     (em_draw_space){1, 1, 0}, &output->averages.group);
 }
 
 static uint64_t model_hash(const em_model *model)

@@ -22,6 +22,7 @@ typedef struct em_output_run {
     em_grid *grid;
     em_model *model;
     const em_plan *plan;
+    int64_t done;                  /* iterations before, whose draws em_output_restore copies */
     const em_adapt *const *adapts; /* [config->n_kernel] what warmup has learned, at the end */
     const em_tempering_findings *tempered; /* of a tempered run, at its end */
     em_created created;
@@ -65,9 +66,10 @@ em_status em_output_sync(em_output *output);
 em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, const em_plan *plan,
                                 const char *path, int64_t done, bool *can);
 
-/* Copies the draws up to `done` iterations from another file of the same run, and passes those of
- * sampling to the monitor. Collective. Errors: EM_EIO, EM_EDATA, EM_EMEMORY. */
-em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor);
+/* Copies the draws before run.done from another file of the same run, and passes those of sampling
+ * to the monitor. Without them the file is not valid. Collective. Errors: EM_EIO, EM_EDATA,
+ * EM_EMEMORY. */
+em_status em_output_restore(em_output *output, const char *path, em_monitor *monitor);
 
 /* NULL-safe. A file that is not finished stays as it is, with the attribute `complete` 0.
  * Collective. */
