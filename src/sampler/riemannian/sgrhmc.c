@@ -27,8 +27,7 @@ typedef struct sgrhmc_options {
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
     EM_METRIC_FIELDS(sgrhmc_options, base.metric),
-    EM_BOOL(sgrhmc_options, correct_noise, .fallback = "true",
-            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
+    EM_CORRECT_NOISE_FIELD(sgrhmc_options, "true"),
     EM_BOOL(sgrhmc_options, naive, .fallback = "false",
             .doc = "leave out the correction for the change of the metric: WRONG at every step "
                    "size, to show why it is there (EQUATIONS 8)"),
@@ -109,11 +108,9 @@ const em_sampler_ops em_sgrhmc = {
     .size = sizeof(em_metric_langevin),
     .options_size = sizeof(sgrhmc_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    EM_LANGEVIN_OPS,
     .set_up = sgrhmc_set_up,
-    .release = em_langevin_release,
     .step = sgrhmc_step,
-    .minibatches = true,
     .metric = em_metric_langevin_metric,
     .uses_noise = true,
     .refresh = sgrhmc_refresh,

@@ -76,10 +76,8 @@ const em_sampler_ops em_sgrld = {
     .size = sizeof(em_metric_langevin),
     .options_size = sizeof(em_metric_langevin_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    EM_LANGEVIN_OPS,
     .set_up = sgrld_set_up,
-    .release = em_langevin_release,
     .step = sgrld_step,
-    .minibatches = true,
     .metric = em_metric_langevin_metric,
 };

@@ -37,6 +37,10 @@ typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em
 em_status em_langevin_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim);
 void em_langevin_release(em_sampler *sampler);
 
+/* What these kernels have in common in their em_sampler_ops. */
+#define EM_LANGEVIN_OPS                                                                            \
+    .stats = em_stochastic_stats, .release = em_langevin_release, .minibatches = true
+
 /* The number N of observations, for kernels that use mean gradients; 1 if the model has none. */
 double em_langevin_observations(const em_step_context *context);
 

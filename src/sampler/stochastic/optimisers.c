@@ -147,8 +147,7 @@ static em_status optimiser_step(em_sampler *base, const em_step_context *context
 
 #define OPTIMISER_OPS                                                                              \
     .size = sizeof(em_langevin), .options_size = sizeof(optimiser_options),                        \
-    .stats = em_stochastic_stats, .set_up = em_langevin_set_up, .release = em_langevin_release,    \
-    .step = optimiser_step, .minibatches = true, .optimises = true
+    .set_up = em_langevin_set_up, .step = optimiser_step, .optimises = true, EM_LANGEVIN_OPS
 
 const em_sampler_ops em_sgd = {
     .name = "sgd",

@@ -161,10 +161,8 @@ const em_sampler_ops em_psgld = {
     .size = sizeof(em_langevin),
     .options_size = sizeof(psgld_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    EM_LANGEVIN_OPS,
     .set_up = em_langevin_set_up,
-    .release = em_langevin_release,
     .step = psgld_step,
-    .minibatches = true,
     .n_extra = psgld_n_extra,
 };

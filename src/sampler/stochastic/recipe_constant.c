@@ -31,8 +31,7 @@ static const em_field fields[] = {
     EM_REALS(recipe_options, Q, .fallback = "",
              .doc = "rows of Q, of the same order: skew-symmetric; absent: zero; D and Q both "
                     "absent: SGHMC"),
-    EM_BOOL(recipe_options, correct_noise, .fallback = "true",
-            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
+    EM_CORRECT_NOISE_FIELD(recipe_options, "true"),
     {0}};
 
 typedef struct recipe_sampler {
@@ -258,11 +257,9 @@ const em_sampler_ops em_recipe_constant = {
     .size = sizeof(recipe_sampler),
     .options_size = sizeof(recipe_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    EM_LANGEVIN_OPS,
     .set_up = recipe_constant_set_up,
-    .release = em_langevin_release,
     .step = recipe_constant_step,
-    .minibatches = true,
     .uses_noise = true,
     .refresh = recipe_constant_refresh,
 };

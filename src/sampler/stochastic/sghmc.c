@@ -46,8 +46,7 @@ static const em_field fields[] = {
     EM_REALS(
         sghmc_options, friction_matrix, .fallback = "",
         .doc = "C instead of gamma M: one number (times the identity), its diagonal, or its rows"),
-    EM_BOOL(sghmc_options, correct_noise, .fallback = "true",
-            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
+    EM_CORRECT_NOISE_FIELD(sghmc_options, "true"),
     EM_BOOL(sghmc_options, refresh_momentum, .fallback = "false",
             .doc = "draw a fresh momentum in each iteration"),
     EM_BOOL(sghmc_options, paper, .fallback = "false",
@@ -87,14 +86,9 @@ static em_status sghmc_check_options(const sghmc_options *options, int64_t dim)
 /* The factor by which E multiplies a component with rate r, an eigenvalue of C W. */
 static double sghmc_keep(int integrator, double eps, double rate)
 {
-    switch (integrator) {
-    case EULER:
-        return 1 - eps * rate;
-    case SPLITTING:
-        return exp(-eps * rate / 2);
-    default:
-        return exp(-eps * rate);
-    }
+    return integrator == EULER       ? 1 - eps * rate
+           : integrator == SPLITTING ? exp(-eps * rate / 2)
+                                     : exp(-eps * rate);
 }
 
 /* The arrays from which a bath is computed. All have the same structure. A and V become the
@@ -377,11 +371,9 @@ const em_sampler_ops em_sghmc = {
     .size = sizeof(sghmc_sampler),
     .options_size = sizeof(sghmc_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    EM_LANGEVIN_OPS,
     .set_up = sghmc_set_up,
-    .release = em_langevin_release,
     .step = sghmc_step,
-    .minibatches = true,
     .uses_noise = true,
     .refresh = sghmc_refresh,
     .refresh_bytes = sghmc_refresh_bytes,

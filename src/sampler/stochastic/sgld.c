@@ -22,10 +22,7 @@ typedef struct sgld_options {
 } sgld_options;
 
 static const em_field fields[] = {
-    EM_STOCHASTIC_FIELDS("0.001"),
-    EM_BOOL(sgld_options, correct_noise, .fallback = "false",
-            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
-    {0}};
+    EM_STOCHASTIC_FIELDS("0.001"), EM_CORRECT_NOISE_FIELD(sgld_options, "false"), {0}};
 
 static em_status sgld_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
@@ -115,11 +112,9 @@ const em_sampler_ops em_sgld = {
     .size = sizeof(em_langevin),
     .options_size = sizeof(sgld_options),
     .fields = fields,
-    .stats = em_stochastic_stats,
+    EM_LANGEVIN_OPS,
     .set_up = sgld_set_up,
-    .release = em_langevin_release,
     .step = sgld_step,
-    .minibatches = true,
     .uses_noise = true,
     .refresh = sgld_refresh,
     .refresh_bytes = sgld_refresh_bytes,

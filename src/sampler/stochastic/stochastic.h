@@ -40,6 +40,12 @@ extern const char *const em_minibatch_orders[];
         EM_REAL(em_stochastic_options, decay_scale, .minimum = 1e-300, .maximum = 1e300,           \
                 .fallback = "1000", .doc = "b of the decreasing step size, in iterations")
 
+/* The row of a kernel that can reduce its injected noise. */
+#define EM_CORRECT_NOISE_FIELD(options, by_default)                                                \
+    EM_BOOL(options, correct_noise, .fallback = by_default,                                        \
+            .doc =                                                                                 \
+                "reduce the injected noise by the noise of minibatches, as estimated in warmup")
+
 /* em_sampler_ops.n_extra of kernels with an extra number for each parameter. Rows are padded, so
  * that they line up with the panels. Local. */
 int64_t em_stochastic_extra_row(const void *options, int64_t dim);

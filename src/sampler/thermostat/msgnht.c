@@ -261,10 +261,8 @@ const em_sampler_ops em_msgnht = {
     .size = sizeof(em_thermostat),
     .options_size = sizeof(msgnht_options),
     .fields = fields,
-    .stats = em_thermostat_stats,
+    EM_THERMOSTAT_OPS,
     .set_up = msgnht_set_up,
     .step = msgnht_step,
-    .minibatches = true,
     .n_extra = em_stochastic_extra_row,
-    .refresh = em_thermostat_refresh,
 };

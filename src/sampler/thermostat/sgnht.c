@@ -148,10 +148,8 @@ const em_sampler_ops em_sgnht = {
     .size = sizeof(em_sgnht_sampler),
     .options_size = sizeof(em_sgnht_options),
     .fields = fields,
-    .stats = em_thermostat_stats,
+    EM_THERMOSTAT_OPS,
     .set_up = sgnht_set_up,
     .step = sgnht_step,
-    .minibatches = true,
     .n_extra = em_thermostat_n_extra,
-    .refresh = em_thermostat_refresh,
 };

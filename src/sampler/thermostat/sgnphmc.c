@@ -162,12 +162,10 @@ const em_sampler_ops em_sgnphmc = {
     .size = sizeof(em_sgnphmc_sampler),
     .options_size = sizeof(em_sgnphmc_options),
     .fields = fields,
-    .stats = em_thermostat_stats,
+    EM_THERMOSTAT_OPS,
     .set_up = sgnphmc_set_up,
     .step = sgnphmc_step,
-    .minibatches = true,
     .n_extra = em_nose_poincare_n_extra,
-    .refresh = em_thermostat_refresh,
     .thermostat_mass = sgnphmc_thermostat_mass,
     .thermostat = sgnphmc_thermostat,
 };

@@ -70,6 +70,10 @@ int64_t em_thermostat_n_extra(const void *options, int64_t dim);
 em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
                                 em_block *block);
 
+/* What these kernels have in common in their em_sampler_ops. */
+#define EM_THERMOSTAT_OPS                                                                          \
+    .stats = em_thermostat_stats, .refresh = em_thermostat_refresh, .minibatches = true
+
 /* Stores the state at the start of an iteration. */
 void em_thermostat_begin(em_thermostat *self, const em_block *block);
 
