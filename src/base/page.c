@@ -18,7 +18,7 @@ em_status em_page_check(const char *path, const char *first_line, const char *ki
 {
     const size_t length = strlen(first_line);
     char first[128] = "";
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
 
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return EM_OK;
@@ -27,7 +27,6 @@ em_status em_page_check(const char *path, const char *first_line, const char *ki
         return em_fail(EM_EUSAGE, "%s", em_error_text());
     const bool ours = length < sizeof first && read(descriptor, first, length) == (ssize_t)length &&
                       strcmp(first, first_line) == 0;
-    close(descriptor);
     return ours ? EM_OK
                 : em_fail(EM_EUSAGE,
                           "%s: found a file that is not a %s of emass, expected such a file or "

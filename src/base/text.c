@@ -52,7 +52,7 @@ static em_status read_all(const char *path, int descriptor, int64_t max_bytes, c
 
 em_status em_read_text_file(const char *path, int64_t max_bytes, char **text)
 {
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     em_status status = open_text(path, &descriptor);
 
     *text = NULL;
@@ -60,7 +60,6 @@ em_status em_read_text_file(const char *path, int64_t max_bytes, char **text)
         return status;
     status = em_allocate(max_bytes + 2, 1, text);
     status = status ? status : read_all(path, descriptor, max_bytes, *text);
-    close(descriptor);
     if (status)
         em_release(text);
     return status;

@@ -37,7 +37,7 @@ static off_t size_wanted(int file)
 static em_status check_whole(const char *path)
 {
     struct stat about;
-    int file;
+    EM_SCOPED_BY(em_file_close) int file = -1;
     em_status status = em_file_open(path, O_RDONLY, &file);
 
     if (status)
@@ -46,7 +46,6 @@ static em_status check_whole(const char *path)
     if (fstat(file, &about) == 0 && about.st_size < wanted)
         status = em_fail(EM_ECONFIG, "%s: found %lld bytes, expected %lld: it has been cut short",
                          path, (long long)about.st_size, (long long)wanted);
-    close(file);
     return status;
 }
 

@@ -55,12 +55,8 @@ int em_terminal_columns(FILE *stream)
 
     if (descriptor < 0 || !standard || em_launched_ranks() == 0)
         return descriptor < 0 ? 0 : columns_of(descriptor);
-    const int launchers = open_launchers(descriptor);
-    if (launchers < 0)
-        return 0;
-    const int columns = columns_of(launchers);
-    close(launchers);
-    return columns;
+    EM_SCOPED_BY(em_file_close) const int launchers = open_launchers(descriptor);
+    return launchers < 0 ? 0 : columns_of(launchers);
 }
 
 bool em_terminal_colours(FILE *stream)

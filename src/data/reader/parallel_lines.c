@@ -70,7 +70,7 @@ em_status em_parallel_lines_read_head(const char *path, em_parallel_lines_head *
 static em_status file_length(const char *path, int64_t *length)
 {
     struct stat info;
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     em_status status = em_file_open(path, O_RDONLY, &descriptor);
 
     if (status)
@@ -78,7 +78,6 @@ static em_status file_length(const char *path, int64_t *length)
     if (fstat(descriptor, &info) != 0)
         status = em_fail(EM_EDATA, "%s: found an unreadable file, expected text", path);
     *length = info.st_size;
-    close(descriptor);
     return status;
 }
 

@@ -38,7 +38,7 @@ em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char 
 {
     trailer end;
     uint64_t hash = 0;
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
     em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
 
     if (status == EM_EDATA && access(path, F_OK) == 0)
@@ -58,7 +58,6 @@ em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char 
     status = status ? status : em_file_hash(descriptor, path, end.bytes, &hash);
     if (!status && hash != end.hash)
         status = em_fail(EM_EDATA, "%s: altered since it was written (its hash differs)", path);
-    close(descriptor);
     *bytes = end.bytes;
     return status;
 }

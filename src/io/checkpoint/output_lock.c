@@ -88,14 +88,10 @@ static em_status read_record(int descriptor, const char *path, lock_record *out)
  * by other hosts. */
 static em_status read_again(const char *path, lock_record *out)
 {
-    int descriptor;
-    em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
+    const em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
 
-    if (status)
-        return status;
-    status = read_record(descriptor, path, out);
-    close(descriptor);
-    return status;
+    return status ? status : read_record(descriptor, path, out);
 }
 
 static bool is_blank(const lock_record *r)

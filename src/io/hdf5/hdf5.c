@@ -123,15 +123,11 @@ bool em_h5_may_be(const char *path)
 {
     static const char signature[8] = "\211HDF\r\n\032\n", zeros[8] = "";
     char first[8] = "?";
-    int descriptor;
+    EM_SCOPED_BY(em_file_close) int descriptor = -1;
 
-    if (em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor))
-        return false;
-    const bool likely =
-        pread(descriptor, first, sizeof first, 0) == sizeof first &&
-        (memcmp(first, signature, sizeof first) == 0 || memcmp(first, zeros, sizeof first) == 0);
-    close(descriptor);
-    return likely;
+    return em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor) == EM_OK &&
+           pread(descriptor, first, sizeof first, 0) == sizeof first &&
+           (memcmp(first, signature, sizeof first) == 0 || memcmp(first, zeros, sizeof first) == 0);
 }
 
 /* Reserves space without changing the length of the file. Only a refusal is an error: file systems

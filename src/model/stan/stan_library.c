@@ -80,7 +80,7 @@ static em_status identify_interpreter(const char *path, em_stan_library *library
 /* Identifies a compiled model by a hash of its bytes. */
 static em_status identify_compiled(const char *path, em_stan_library *library)
 {
-    int file = -1;
+    EM_SCOPED_BY(em_file_close) int file = -1;
     struct stat about;
     uint64_t hash;
     em_status status = em_file_open(path, O_RDONLY, &file);
@@ -90,7 +90,6 @@ static em_status identify_compiled(const char *path, em_stan_library *library)
     status = fstat(file, &about) == 0
                  ? em_file_hash(file, path, (uint64_t)about.st_size, &hash)
                  : em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
-    close(file);
     if (!status)
         snprintf(library->identity, sizeof library->identity, "xxh64:%016llx",
                  (unsigned long long)hash);

@@ -163,11 +163,10 @@ em_status em_file_remove(const char *path)
 void em_file_sync_folder(const char *path)
 {
     EM_SCOPED char *folder = NULL;
+    EM_SCOPED_BY(em_file_close)
     const int descriptor =
         em_file_folder(path, &folder) ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (descriptor >= 0) {
+    if (descriptor >= 0)
         fsync(descriptor);
-        close(descriptor);
-    }
 }
