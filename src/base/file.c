@@ -9,20 +9,19 @@
 
 const char *em_file_kind(mode_t mode)
 {
-    switch (mode & S_IFMT) {
-    case S_IFREG:
-        return "a regular file";
-    case S_IFDIR:
-        return "a folder";
-    case S_IFIFO:
-        return "a FIFO";
-    case S_IFLNK:
-        return "a symbolic link";
-    case S_IFSOCK:
-        return "a socket";
-    default:
-        return "a device";
-    }
+    static const struct {
+        mode_t mode;
+        const char *kind;
+    } kinds[] = {{S_IFREG, "a regular file"},
+                 {S_IFDIR, "a folder"},
+                 {S_IFIFO, "a FIFO"},
+                 {S_IFLNK, "a symbolic link"},
+                 {S_IFSOCK, "a socket"}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if ((mode & S_IFMT) == kinds[i].mode)
+            return kinds[i].kind;
+    return "a device";
 }
 
 bool em_file_is_folder(const char *path)

@@ -45,14 +45,7 @@ const char *em_error_text(void)
 
 int em_exit_status(em_status status)
 {
-    switch (status) {
-    case EM_EUSAGE:
-    case EM_ECONFIG:
-    case EM_EDATA:
-        return 2;
-    case EM_ESTOPPED:
-        return 75;
-    default:
-        return status < 0 ? 1 : 0;
-    }
+    const bool of_request = status == EM_EUSAGE || status == EM_ECONFIG || status == EM_EDATA;
+
+    return of_request ? 2 : status == EM_ESTOPPED ? 75 : status < 0;
 }

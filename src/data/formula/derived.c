@@ -16,24 +16,11 @@ void em_derived_release(em_derived *derived)
 
 static double apply(em_operator op, double x)
 {
-    switch (op) {
-    case EM_OP_NEGATE:
-        return -x;
-    case EM_OP_LOG:
-        return log(x);
-    case EM_OP_LOG2:
-        return log2(x);
-    case EM_OP_LOG10:
-        return log10(x);
-    case EM_OP_LOG1P:
-        return log1p(x);
-    case EM_OP_EXP:
-        return exp(x);
-    case EM_OP_SQRT:
-        return sqrt(x);
-    default:
-        return fabs(x);
-    }
+    static double (*const function[EM_N_OPERATOR])(double) = {
+        [EM_OP_LOG] = log, [EM_OP_LOG2] = log2, [EM_OP_LOG10] = log10, [EM_OP_LOG1P] = log1p,
+        [EM_OP_EXP] = exp, [EM_OP_SQRT] = sqrt, [EM_OP_ABS] = fabs};
+
+    return op == EM_OP_NEGATE ? -x : function[op](x);
 }
 
 static double combine(em_operator op, double x, double y)

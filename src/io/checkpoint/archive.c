@@ -49,18 +49,13 @@ typedef struct number_type {
 
 static number_type type_of(em_number kind)
 {
-    switch (kind) {
-    case EM_NUMBER_INT64:
-        return (number_type){H5T_STD_I64LE, H5T_NATIVE_INT64};
-    case EM_NUMBER_INT32:
-        return (number_type){H5T_STD_I32LE, H5T_NATIVE_INT32};
-    case EM_NUMBER_UINT16:
-        return (number_type){H5T_STD_U16LE, H5T_NATIVE_UINT16};
-    case EM_NUMBER_UINT8:
-        return (number_type){H5T_STD_U8LE, H5T_NATIVE_UINT8};
-    default:
-        return (number_type){H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
-    }
+    const number_type types[] = {[EM_NUMBER_DOUBLE] = {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE},
+                                 [EM_NUMBER_INT64] = {H5T_STD_I64LE, H5T_NATIVE_INT64},
+                                 [EM_NUMBER_INT32] = {H5T_STD_I32LE, H5T_NATIVE_INT32},
+                                 [EM_NUMBER_UINT16] = {H5T_STD_U16LE, H5T_NATIVE_UINT16},
+                                 [EM_NUMBER_UINT8] = {H5T_STD_U8LE, H5T_NATIVE_UINT8}};
+
+    return types[kind];
 }
 
 /* The name of the array in a checkpoint that is read: earlier versions had other names. */
@@ -298,8 +293,7 @@ em_status em_archive_open(const em_grid *grid, const char *path, bool saves, em_
         archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared, visit_sharded};
         status = em_copy_text(path, &archive->path);
     }
-    if (!status)
-        status = em_fault_file(saves ? "checkpoint-create" : "checkpoint-open", path);
+    status = status ? status : em_fault_file(saves ? "checkpoint-create" : "checkpoint-open", path);
     if (!status && saves)
         status = em_h5_make(path);
     if (!status && !saves && em_world_rank() == 0)

@@ -8,16 +8,10 @@
 
 hid_t em_dataset_type(em_storage storage)
 {
-    switch (storage) {
-    case EM_STORE_INT:
-        return H5T_NATIVE_INT64;
-    case EM_STORE_BOOL:
-        return H5T_NATIVE_INT8;
-    case EM_STORE_SINGLE:
-        return H5T_NATIVE_FLOAT;
-    default:
-        return H5T_NATIVE_DOUBLE;
-    }
+    return storage == EM_STORE_INT      ? H5T_NATIVE_INT64
+           : storage == EM_STORE_BOOL   ? H5T_NATIVE_INT8
+           : storage == EM_STORE_SINGLE ? H5T_NATIVE_FLOAT
+                                        : H5T_NATIVE_DOUBLE;
 }
 
 /* Converts the numbers to the type of the dataset. HDF5 would convert too, but not with collective
@@ -115,25 +109,17 @@ em_status em_dataset_mark(const em_dataset *dataset, em_storage storage)
     const double nan = NAN;
     const float single_nan = NAN;
     const hsize_t one = 1;
-    em_status status = EM_OK;
-    hid_t space;
+    const bool single = storage == EM_STORE_SINGLE;
 
-    switch (storage) {
-    case EM_STORE_INT: /* none: a fill value would make readers turn integers into reals */
-        break;
-    case EM_STORE_BOOL:
-        status = em_attribute_write_text(dataset->id, "dtype", "bool");
-        break;
-    default:
-        space = H5Screate_simple(1, &one, NULL); /* an array of one, as netCDF writes it */
-        status =
-            storage == EM_STORE_SINGLE
-                ? em_attribute_write(dataset->id, "_FillValue", H5T_NATIVE_FLOAT, space,
-                                     &single_nan)
-                : em_attribute_write(dataset->id, "_FillValue", H5T_NATIVE_DOUBLE, space, &nan);
-        em_h5_close(&space);
-    }
-    return status;
+    /* No fill value for integers: readers would turn them into reals. */
+    if (storage == EM_STORE_INT)
+        return EM_OK;
+    if (storage == EM_STORE_BOOL)
+        return em_attribute_write_text(dataset->id, "dtype", "bool");
+    /* An array of one, as netCDF writes it. */
+    EM_SCOPED_ID hid_t space = H5Screate_simple(1, &one, NULL);
+    return em_attribute_write(dataset->id, "_FillValue", em_dataset_type(storage), space,
+                              single ? (const void *)&single_nan : &nan);
 }
 
 static bool is_empty(const em_dataset *dataset, em_slab slab)

@@ -127,20 +127,12 @@ em_status em_recorder_width(const em_config *config, const em_model *model, em_w
     return status;
 }
 
-static em_storage stat_storage(em_stat stat)
-{
-    switch (stat) {
-    case EM_STAT_DIVERGING:
-    case EM_STAT_REACHED_MAX_TREEDEPTH:
-        return EM_STORE_BOOL;
-    case EM_STAT_TREE_DEPTH:
-    case EM_STAT_N_STEPS:
-    case EM_STAT_VISIT:
-        return EM_STORE_INT;
-    default:
-        return EM_STORE_REAL;
-    }
-}
+/* How statistics are stored; those not named here as real numbers. */
+static const em_storage stat_storage[EM_STAT_COUNT] = {
+    [EM_STAT_DIVERGING] = EM_STORE_BOOL, [EM_STAT_REACHED_MAX_TREEDEPTH] = EM_STORE_BOOL,
+    [EM_STAT_TREE_DEPTH] = EM_STORE_INT, [EM_STAT_N_STEPS] = EM_STORE_INT,
+    [EM_STAT_VISIT] = EM_STORE_INT,
+};
 
 /* ---------------------------------------------------------------- set up */
 
@@ -177,7 +169,7 @@ static int64_t stat_series(const em_recorder *recorder, em_variable *series)
 {
     for (int64_t i = 0; i < recorder->n_stat; i++)
         series[i] = (em_variable){.name = recorder->column[i].name,
-                                  .storage = stat_storage(recorder->column[i].stat)};
+                                  .storage = stat_storage[recorder->column[i].stat]};
     return recorder->n_stat;
 }
 
