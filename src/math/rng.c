@@ -87,6 +87,13 @@ void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out
         out[i] = em_uniform(stream, first + (uint64_t)i);
 }
 
+void em_uniforms_within(const em_stream *stream, int64_t n, double radius, double *out)
+{
+    em_uniforms(stream, 0, n, out);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = radius * (2 * out[i] - 1);
+}
+
 void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out)
 {
     em_philox start = start_of(stream, 0);

@@ -73,6 +73,9 @@ static inline int64_t em_integers_capacity(int64_t n)
 /* out[i] = the (first+i)-th uniform of the stream: the same as n calls of em_uniform. Local. */
 void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out);
 
+/* The same of the first n uniforms, mapped to (-radius, radius). Local. */
+void em_uniforms_within(const em_stream *stream, int64_t n, double radius, double *out);
+
 /* out[0..n): independent standard normals (Box-Muller on the uniforms of the stream), vectorised.
  * out[i] depends on the stream and on i alone, not on n; AVX2 and AVX-512 give the same bits, a
  * processor with neither may differ in the last one. `out` is 64-byte aligned and has em_stride(n)

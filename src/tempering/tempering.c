@@ -130,9 +130,7 @@ static em_status start_copy(em_tempering *t, int64_t c)
     for (uint64_t attempt = 0; status >= 0 && !usable && attempt < MOST_TRIES; attempt++) {
         const em_stream stream = {t->task.seed, (uint64_t)number, attempt, EM_RNG_INIT};
         const em_draw draw = {t->task.seed, number, (int64_t)attempt, EM_DRAW_START};
-        em_uniforms(&stream, 0, t->dim, theta);
-        for (int64_t i = 0; i < t->dim; i++)
-            theta[i] = t->task.init_radius * (2 * theta[i] - 1);
+        em_uniforms_within(&stream, t->dim, t->task.init_radius, theta);
         if (t->task.model->ops->start)
             status = t->task.model->ops->start(t->task.model, &draw, theta);
         em_copies_from_model(t, theta, NULL, NULL);

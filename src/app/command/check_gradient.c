@@ -64,8 +64,7 @@ static em_minibatch find_minibatch(const em_checked *of)
         if (!em_takes_minibatches(kernel->ops, options) ||
             options->minibatch >= of->model->rows.total)
             return (em_minibatch){.size = 0};
-        if (options->minibatch > minibatch.size)
-            minibatch.size = options->minibatch;
+        minibatch.size = em_most(minibatch.size, options->minibatch);
     }
     return minibatch;
 }
@@ -134,9 +133,8 @@ static em_status draw_start(checker *check, uint64_t point)
     const em_stream stream = {(uint64_t)check->of->config->run.seed, point, 0, EM_RNG_INIT};
     const em_draw draw = {stream.seed, 0, (int64_t)point, EM_DRAW_START};
 
-    em_uniforms(&stream, 0, check->of->model->dim, check->theta);
-    for (int64_t i = 0; i < check->of->model->dim; i++)
-        check->theta[i] = check->of->config->run.init_radius * (2 * check->theta[i] - 1);
+    em_uniforms_within(&stream, check->of->model->dim, check->of->config->run.init_radius,
+                       check->theta);
     return em_model_start(check->of->model, &draw, check->theta);
 }
 

@@ -143,14 +143,11 @@ static int64_t leader(const em_engine *engine, int64_t chain)
 static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
     const em_engine *engine = of;
-    const double radius = engine->config->run.init_radius;
     const int64_t chain = leader(engine, number);
     const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)chain, attempt,
                               EM_RNG_INIT};
 
-    em_uniforms(&stream, 0, engine->block->dim, theta);
-    for (int64_t i = 0; i < engine->block->dim; i++)
-        theta[i] = radius * (2 * theta[i] - 1);
+    em_uniforms_within(&stream, engine->block->dim, engine->config->run.init_radius, theta);
     const em_draw draw = {stream.seed, chain, (int64_t)attempt, EM_DRAW_START};
     return em_model_start(engine->model, &draw, theta);
 }
@@ -183,9 +180,7 @@ static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *
     const double kind = em_uniform(&stream, (uint64_t)dim + 1);
     const double radius = kind < 0.4 ? far : kind < 0.5 ? usual * usual / far : usual;
 
-    em_uniforms(&stream, 0, dim, theta);
-    for (int64_t i = 0; i < dim; i++)
-        theta[i] = radius * (2 * theta[i] - 1);
+    em_uniforms_within(&stream, dim, radius, theta);
     if (kind >= 0.5)
         displace(&stream, dim, far, kind < 0.75, theta);
     const em_draw draw = {stream.seed, number, (int64_t)attempt, EM_DRAW_START};
