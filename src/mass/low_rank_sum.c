@@ -152,7 +152,5 @@ void em_low_rank_covariance(const em_mass_form *form, const double *mass, const 
 
 int64_t em_low_rank_most(int64_t dim)
 {
-    const int64_t fit = (INT64_C(1) << 20) / dim, most = fit < dim ? fit : dim;
-
-    return most < EM_MASS_MOST_RANK ? most : EM_MASS_MOST_RANK;
+    return em_least(em_least((INT64_C(1) << 20) / dim, dim), EM_MASS_MOST_RANK);
 }

@@ -37,9 +37,7 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
 
     if (!status)
         status = em_format_text(&draws, "run.draws=%lld",
-                                (long long)(em_reader_n_draw(reader) < command->draws
-                                                ? em_reader_n_draw(reader)
-                                                : command->draws));
+                                (long long)em_least(em_reader_n_draw(reader), command->draws));
     if (!status && em_reader_int(reader, EM_OUTPUT_THINNING, &thinning))
         status = em_format_text(&thin, "run.thin=%lld", (long long)thinning);
     if (!status) {

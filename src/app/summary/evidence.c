@@ -243,8 +243,7 @@ static em_status find_still(em_judge *judge)
         const double longest = always ? length - 1 : em_still_longest(state) * thinning;
         if (em_still_is_stuck(longest, length, (double)n * thinning, acceptance)) {
             findings->n_still++;
-            if ((int64_t)longest > findings->longest_still)
-                findings->longest_still = (int64_t)longest;
+            findings->longest_still = em_most(findings->longest_still, (int64_t)longest);
         }
     }
     em_release(&rate);

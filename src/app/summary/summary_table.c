@@ -54,17 +54,12 @@ void em_table_cell(const em_column *column, double x, char text[EM_TABLE_CELL])
         four_digits(x, text);
 }
 
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 static int name_width(const em_summary_table *table)
 {
     int width = 0;
 
     for (int64_t i = 0; i < table->n_row; i++)
-        width = larger(width, em_terminal_width(table->row[i].name));
+        width = (int)em_most(width, em_terminal_width(table->row[i].name));
     return width;
 }
 
@@ -77,7 +72,7 @@ static int column_width(const em_summary_table *table, int64_t j)
         if (table->row[i].note)
             continue;
         em_table_cell(&table->column[j], table->row[i].value[j], text);
-        width = larger(width, (int)strlen(text));
+        width = (int)em_most(width, (int64_t)strlen(text));
     }
     return width;
 }

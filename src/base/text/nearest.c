@@ -1,16 +1,13 @@
 #include "base/text/nearest.h"
 
+#include "base/memory.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { LONGEST = 63 }; /* letters of a name that is worth a suggestion */
-
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 static bool are_equal(char a, char b)
 {
@@ -30,10 +27,10 @@ static int distance_between(const char *a, const char *b)
                 d[i][j] = i + j;
                 continue;
             }
-            d[i][j] = smaller(d[i - 1][j], d[i][j - 1]) + 1;
-            d[i][j] = smaller(d[i][j], d[i - 1][j - 1] + !are_equal(a[i - 1], b[j - 1]));
+            d[i][j] = (int)em_least(d[i - 1][j], d[i][j - 1]) + 1;
+            d[i][j] = (int)em_least(d[i][j], d[i - 1][j - 1] + !are_equal(a[i - 1], b[j - 1]));
             if (i > 1 && j > 1 && are_equal(a[i - 1], b[j - 2]) && are_equal(a[i - 2], b[j - 1]))
-                d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
+                d[i][j] = (int)em_least(d[i][j], d[i - 2][j - 2] + 1);
         }
     return d[m][n];
 }

@@ -417,8 +417,7 @@ static em_status begin_docword(corpus_reading *r, em_parallel_lines_head *head)
     head->number = header[3];
     head->offset = header[4];
     r->table->n_column = header[1];
-    if (header[1] < r->n_word)
-        r->n_word = header[1];
+    r->n_word = em_least(r->n_word, header[1]);
     r->whose = " (the words that the header says)";
     return status;
 }

@@ -83,8 +83,7 @@ static em_status parse_entry(const em_lines *lines, char *token, int64_t limit, 
     if (status)
         return status;
     *last = index;
-    if (index > table->n_column)
-        table->n_column = index;
+    table->n_column = em_most(table->n_column, index);
     return em_table_push_sparse(table, (int32_t)(index - 1), value);
 }
 

@@ -34,20 +34,15 @@ struct em_draws {
     void *buffer; /* one series of one call of em_draws_put */
 };
 
-static int64_t at_least_one(int64_t n)
-{
-    return n > 1 ? n : 1;
-}
-
 /* Chunks of equal length, so that the last one of a chain is about as full as the others. */
 static int64_t draws_per_chunk(const series *chunked, int64_t n_draw, int64_t wanted)
 {
-    const int64_t draw_bytes = at_least_one(chunked->size * (int64_t)chunked->item_bytes);
-    const int64_t fit = at_least_one(MAX_CHUNK_BYTES / draw_bytes);
+    const int64_t draw_bytes = em_most(chunked->size * (int64_t)chunked->item_bytes, 1);
+    const int64_t fit = em_most(MAX_CHUNK_BYTES / draw_bytes, 1);
     const int64_t most = wanted < fit ? wanted : fit;
-    const int64_t n_chunk = at_least_one((n_draw + most - 1) / most);
+    const int64_t n_chunk = em_most((n_draw + most - 1) / most, 1);
 
-    return at_least_one((n_draw + n_chunk - 1) / n_chunk);
+    return em_most((n_draw + n_chunk - 1) / n_chunk, 1);
 }
 
 /* Sets the extents and the chunks. A chunk has draws of one chain only, so that it belongs to one
@@ -69,7 +64,7 @@ static void lay_out(em_draws *draws, const em_variable *variable, int64_t n_chun
     dataset->chunk[EM_DRAW_AXIS] = (hsize_t)draws_per_chunk(out, draws->n_draw, n_chunk_draw);
     for (int i = 0; i < variable->n_axes; i++) {
         dataset->extent[2 + i] = (hsize_t)variable->shape[i];
-        dataset->chunk[2 + i] = (hsize_t)at_least_one(variable->shape[i]);
+        dataset->chunk[2 + i] = (hsize_t)em_most(variable->shape[i], 1);
     }
 }
 
@@ -141,9 +136,9 @@ static int64_t most_chains(const em_draws *draws)
  * one. They are the same on all ranks. */
 static part fill_block(const em_draws *draws, const series *filled, int64_t n_draw)
 {
-    const int64_t draw_bytes = at_least_one(filled->size * (int64_t)sizeof(double));
-    const int64_t fit = at_least_one(FILL_BYTES / draw_bytes);
-    const int64_t n_chain = at_least_one(fit / at_least_one(n_draw));
+    const int64_t draw_bytes = em_most(filled->size * (int64_t)sizeof(double), 1);
+    const int64_t fit = em_most(FILL_BYTES / draw_bytes, 1);
+    const int64_t n_chain = em_most(fit / em_most(n_draw, 1), 1);
     const int64_t most = most_chains(draws) < MOST_CHUNKS ? most_chains(draws) : MOST_CHUNKS;
 
     return (part){.n_chain = n_chain < most ? n_chain : most,

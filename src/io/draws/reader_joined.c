@@ -135,8 +135,7 @@ static em_status find_twins(em_reader *joined)
     em_status status = em_allocate(n_chain, sizeof *all, &all);
 
     for (int64_t i = 0; i < joined->n_variable; i++)
-        if (joined->variable[i].variable.size > widest)
-            widest = joined->variable[i].variable.size;
+        widest = em_most(widest, joined->variable[i].variable.size);
     if (n * widest > MOST_NUMBERS)
         n = widest < MOST_NUMBERS ? MOST_NUMBERS / widest : 1;
     status = status ? status : em_allocate_doubles(n * widest, &draws);
