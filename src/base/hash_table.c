@@ -49,8 +49,7 @@ em_status em_hash_add(em_hash_table *table, em_hash hash, int64_t *number)
 {
     em_status status = 2 * (table->n + 1) > table->n_slot ? grow(table) : EM_OK;
 
-    if (!status)
-        status = em_reserve(&table->hash, &table->capacity, table->n, table->n + 1);
+    status = status ? status : em_reserve(&table->hash, &table->capacity, table->n, table->n + 1);
     if (status)
         return status;
     int64_t *slot = slot_of(table, hash);

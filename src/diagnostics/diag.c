@@ -91,8 +91,7 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     if (n <= d->n_sorted)
         return EM_OK;
     release_sorted(d);
-    em_status status = em_allocate(n, sizeof *d->sorted, &d->sorted);
-    status = status ? status : em_allocate(n, sizeof *d->folded, &d->folded);
+    em_status status = em_allocate_all(EM_ARRAY(d->sorted, n), EM_ARRAY(d->folded, n));
     status = status ? status : em_allocate_doubles(n, &d->score);
     status = status ? status : em_allocate_doubles(n, &d->half);
     if (status)

@@ -219,8 +219,7 @@ em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *gr
     status = status ? status
                     : em_prove_priors_together(t->of_parameters, t->copies, t->dim, draws, prior,
                                                &n_evaluated);
-    if (!status)
-        status = em_agree(em_world_rank() == 0 ? choose(t, draws, prior) : EM_OK);
+    status = status ? status : em_agree(em_world_rank() == 0 ? choose(t, draws, prior) : EM_OK);
     if (status)
         return status;
     em_broadcast(t->found_map, (size_t)t->dim * sizeof *t->found_map);

@@ -170,8 +170,7 @@ static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_par
         term[n_term++] = (em_low_rank_term){beta, t->dim, whole.most_rank, t->learned};
     else if (beta > 0)
         term[n_term++] = (em_low_rank_term){beta, t->dim, 0, ones};
-    if (!status)
-        status = em_low_rank_sum(part ? part->first : 0, &form, n_term, term, number);
+    status = status ? status : em_low_rank_sum(part ? part->first : 0, &form, n_term, term, number);
     return status ? status : em_mass_of(&form, number, out);
 }
 

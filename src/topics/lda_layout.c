@@ -317,8 +317,7 @@ static em_status reserve_documents(layout *l, int64_t n)
     const int64_t used = t->n_document;
     em_status status = em_reserve(&t->number, &l->number_capacity, used, n);
 
-    if (!status)
-        status = em_reserve(&t->length, &l->length_capacity, used, n);
+    status = status ? status : em_reserve(&t->length, &l->length_capacity, used, n);
     return status ? status : em_reserve(&t->first, &l->first_capacity, used, n);
 }
 
@@ -394,8 +393,7 @@ static em_status reserve_entries(filling *f, int64_t n_entry)
     const int64_t n = f->block.n_document, used = f->n_entry, all = used + n_entry;
     em_status status = em_reserve(&f->word, &f->word_capacity, used, all);
 
-    if (!status)
-        status = em_reserve(&f->count, &f->count_capacity, used, all);
+    status = status ? status : em_reserve(&f->count, &f->count_capacity, used, all);
     return status ? status : em_reserve(&f->document, &f->document_capacity, n, n + 1);
 }
 

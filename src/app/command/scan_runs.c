@@ -176,8 +176,7 @@ em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bo
     em_status status = em_agree(make_sets(scan, &t));
 
     em_return_freed_memory();
-    if (!status)
-        status = em_world_create(em_world_ranks(), &(em_world_options){NULL}, &all);
+    status = status ? status : em_world_create(em_world_ranks(), &(em_world_options){NULL}, &all);
     if (!status) {
         before = em_world_enter(all);
         scanning all_runs = {scan, &t, run, to, NULL};

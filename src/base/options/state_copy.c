@@ -26,10 +26,8 @@ static void append(em_state_copy *copy, em_copied_array array, const char *name,
     const int64_t bytes = bytes_of(copy, &array), end = copy->n_byte + (bytes + 7) / 8 * 8;
     em_status status = copy->status;
 
-    if (!status)
-        status = em_reserve(&copy->array, &copy->capacity, copy->n, copy->n + 1);
-    if (!status)
-        status = em_reserve(&copy->bytes, &copy->byte_capacity, copy->n_byte, end);
+    status = status ? status : em_reserve(&copy->array, &copy->capacity, copy->n, copy->n + 1);
+    status = status ? status : em_reserve(&copy->bytes, &copy->byte_capacity, copy->n_byte, end);
     if (!status && strlen(name) >= sizeof array.name)
         status = em_fail(EM_EINTERNAL, "%s: the name of this part of the state is too long", name);
     copy->status = status;

@@ -78,8 +78,7 @@ static em_status take_counts(em_corpus_stream *s, int64_t row)
 {
     em_status status = em_corpus_check_counts(s->batch, row);
 
-    if (!status)
-        status = em_reserve(&s->count, &s->count_capacity, 0, s->batch->n_value);
+    status = status ? status : em_reserve(&s->count, &s->count_capacity, 0, s->batch->n_value);
     for (int64_t k = 0; !status && k < s->batch->n_value; k++)
         s->count[k] = (int32_t)s->batch->value[k];
     return status;

@@ -23,8 +23,7 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
         return em_fail(EM_EDATA, "%s:%lld: found a word of %zu bytes, expected at most %d",
                        lines->path, (long long)lines->number, strlen(line), EM_WIDEST_NAME);
     em_status status = em_lines_check_utf8(lines, line);
-    if (!status)
-        status = em_reserve(name, capacity, *n_word, *n_word + 1);
+    status = status ? status : em_reserve(name, capacity, *n_word, *n_word + 1);
     status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
     *n_word += !status;
     return status;

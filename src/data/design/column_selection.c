@@ -191,6 +191,11 @@ static em_status take_formula(making *m)
     return status;
 }
 
+static bool is_set_aside(const making *m, int64_t column)
+{
+    return column == m->choice->set_aside.response || is_beside(&m->choice->set_aside, column);
+}
+
 /* Takes one of options->columns, which is a name or a number. A minus before it excludes the
  * column. */
 static em_status take_name(making *m, const char *name, bool *removes)
@@ -200,8 +205,7 @@ static em_status take_name(making *m, const char *name, bool *removes)
 
     *removes = !status && column < 0 && *name == '-';
     status = status ? status : find(m->table, "column", *removes ? name + 1 : name, &column);
-    if (!status &&
-        (column == m->choice->set_aside.response || is_beside(&m->choice->set_aside, column)))
+    if (!status && is_set_aside(m, column))
         status = em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
                          m->table->path, em_excerpt_of(name).text,
                          column == m->choice->set_aside.response ? "response"
@@ -248,11 +252,6 @@ static em_status take_fitted(making *m)
                 m->choice->use[j] = fitted->is_factor[k] ? EM_USE_LEVEL : EM_USE_NUMBER;
     }
     return EM_OK;
-}
-
-static bool is_set_aside(const making *m, int64_t column)
-{
-    return column == m->choice->set_aside.response || is_beside(&m->choice->set_aside, column);
 }
 
 /* Features that model.levels names are factors, unless a function of the formula needs numbers. */

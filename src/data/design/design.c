@@ -145,8 +145,7 @@ static em_status take_sparse(design_filling *f, const em_row_block *piece)
         to + piece->start[piece->count] - piece->start[0] + f->intercept * piece->count;
     em_status status = em_reserve(&f->column, &f->column_capacity, to, end);
 
-    if (!status)
-        status = em_reserve(&f->value, &f->value_capacity, to, end);
+    status = status ? status : em_reserve(&f->value, &f->value_capacity, to, end);
     for (int64_t i = 0; !status && i < piece->count; i++) {
         if (f->intercept) {
             f->column[to] = 0;
@@ -246,15 +245,13 @@ static em_status share(const design_filling *f)
     em_design *design = f->design;
     em_status status = design->sparse ? share_sparse(f) : EM_OK;
 
-    if (!status)
-        em_node_array_publish(design->node_array, design->response);
-    if (!status)
-        em_node_array_publish(design->node_array, design->offset);
-    if (!status)
-        em_node_array_publish(design->node_array, design->weight);
-    if (!status)
-        em_node_array_publish(design->node_array, design->dense.tile);
-    return status;
+    if (status)
+        return status;
+    em_node_array_publish(design->node_array, design->response);
+    em_node_array_publish(design->node_array, design->offset);
+    em_node_array_publish(design->node_array, design->weight);
+    em_node_array_publish(design->node_array, design->dense.tile);
+    return EM_OK;
 }
 
 static em_status prepare(const em_table *table, const em_table_options *options,

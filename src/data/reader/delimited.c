@@ -94,8 +94,7 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
                              table->n_column == 0 ? " (pandas writes no row labels with "
                                                     "index=False, R none with row.names = FALSE)"
                                                   : "");
-        if (!status)
-            status = em_append_copy(&table->name, &capacity, &table->n_column, field);
+        status = status ? status : em_append_copy(&table->name, &capacity, &table->n_column, field);
     }
     table->is_named = true;
     return status;

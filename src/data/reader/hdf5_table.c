@@ -136,8 +136,7 @@ static em_status read_sparse(em_rows_source *s, int64_t *count)
            (sound == 0 || s->start[sound + 1] - s->start[0] <= SLAB_NUMBERS))
         sound++;
     const int64_t n = status ? 0 : s->start[sound] - s->start[0];
-    if (!status)
-        status = em_reserve(&s->column, &s->column_capacity, 0, n);
+    status = status ? status : em_reserve(&s->column, &s->column_capacity, 0, n);
     status = status ? status : em_allocate_doubles(n, &value);
     if (!status)
         status = em_numbers_read(s->numbers, EM_NUMBERS_COLUMN, s->start[0], n, s->column);

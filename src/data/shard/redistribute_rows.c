@@ -99,8 +99,7 @@ static em_status receive_block(route *r, int rank, int64_t count, em_row_block *
         status = em_reserve(&r->column, &r->column_capacity, 0, n);
         em_receive(rank, n * (int64_t)sizeof *r->column, status ? NULL : r->column);
     }
-    if (!status)
-        status = em_reserve(&r->value, &r->value_capacity, 0, n);
+    status = status ? status : em_reserve(&r->value, &r->value_capacity, 0, n);
     em_receive(rank, n * (int64_t)sizeof *r->value, status ? NULL : r->value);
     if (t->response)
         em_receive(rank, count * (int64_t)sizeof *r->response, r->response);

@@ -101,8 +101,7 @@ static em_status read_row(em_documents *d, bool *found)
     while (!status && line) {
         const int64_t length = (int64_t)strlen(line);
         status = em_lines_check_utf8(d->lines, line);
-        if (!status)
-            status = em_reserve(&d->row, &d->row_capacity, used, used + length + 2);
+        status = status ? status : em_reserve(&d->row, &d->row_capacity, used, used + length + 2);
         if (status)
             break;
         memcpy(d->row + used, line, (size_t)length + 1);

@@ -487,8 +487,7 @@ em_status em_text_corpus_create(const em_text_options *options, em_text_corpus *
         return status;
     (*out)->options = options;
     status = read_stop_words(*out);
-    if (!status)
-        status = options->like ? read_like(*out) : count_and_choose(*out);
+    status = status ? status : options->like ? read_like(*out) : count_and_choose(*out);
     if (status)
         em_text_corpus_destroy(out);
     return status;

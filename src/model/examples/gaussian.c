@@ -77,8 +77,7 @@ static em_status read_matrix(char *path, bool wanted, em_table **table)
     const em_table_options options = {.data = path, .columns = INT64_MIN};
     em_status status = em_table_read(&options, table);
 
-    if (!status)
-        status = em_table_hold(*table, 0, wanted ? (*table)->total : 0);
+    status = status ? status : em_table_hold(*table, 0, wanted ? (*table)->total : 0);
     if (status)
         em_table_destroy(table);
     return status;

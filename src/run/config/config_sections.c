@@ -76,8 +76,7 @@ static em_status expand_temper(em_yaml *yaml)
         return EM_OK;
     em_status status = em_copy_text(entry->place, &place);
     status = status ? status : em_copy_text(entry->value.text.value[0], &text);
-    if (!status)
-        status = em_yaml_put(yaml, place, "temper", "{}");
+    status = status ? status : em_yaml_put(yaml, place, "temper", "{}");
     return status ? status : em_yaml_put(yaml, place, "temper.when", text);
 }
 

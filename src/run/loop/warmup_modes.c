@@ -131,9 +131,8 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, const em_noncent
     *known = draws->dim == n && draws->count > 1;
     if (!*known)
         return EM_OK;
-    em_status status = em_allocate(draws->n_local * size, sizeof *own, &own);
-    status = status ? status : em_allocate_all(EM_ARRAY(sum, size), EM_ARRAY(x, n));
-    status = em_agree(status);
+    em_status status = em_agree(
+        em_allocate_all(EM_ARRAY(own, draws->n_local * size), EM_ARRAY(sum, size), EM_ARRAY(x, n)));
     for (int64_t c = 0; !status && c < draws->n_local; c++)
         for (int64_t i = first; i < draws->count; i++) {
             memcpy(x, draw_of(draws, c, i), (size_t)n * sizeof *x);
