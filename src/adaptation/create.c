@@ -289,10 +289,9 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
                           const em_sampler_options *sampler_options, em_grid *grid, int64_t dim,
                           int64_t warmup, uint64_t seed, em_adapt **out)
 {
-    em_adapt *adapt = NULL;
-    em_status status = em_allocate(1, sizeof *adapt, &adapt);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_adapt *adapt = *out;
 
-    *out = NULL;
     if (!status) {
         adapt->options = options;
         adapt->sampler_options = sampler_options;
@@ -317,8 +316,7 @@ em_status em_adapt_create(const em_mass_options *options, const em_sampler_ops *
     }
     status = em_agree(status);
     if (status)
-        em_adapt_destroy(&adapt);
-    *out = adapt;
+        em_adapt_destroy(out);
     return status;
 }
 

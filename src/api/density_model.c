@@ -239,21 +239,19 @@ em_status em_context_add_density(em_context *context, em_density *density)
 
 em_status em_density_create(const char *name, int64_t dim, uint64_t data_hash, em_density **out)
 {
-    em_density *density = NULL;
-
     *out = NULL;
     if (dim < 0)
         return em_fail(EM_EUSAGE, "em_density_create: found dim %lld, expected 0 or more",
                        (long long)dim);
-    em_status status = em_allocate(1, sizeof *density, &density);
+    em_status status = em_allocate(1, sizeof **out, out);
     if (status)
         return status;
+    em_density *density = *out;
     density->dim = dim;
     density->data_hash = data_hash;
     status = em_own(&density->memory, em_copy_text(name, &density->name), &density->name);
     if (status)
-        em_density_destroy(&density);
-    *out = density;
+        em_density_destroy(out);
     return status;
 }
 

@@ -15,12 +15,11 @@ struct em_psis {
 
 em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
 {
-    em_psis *psis;
-    em_status status = em_allocate(1, sizeof *psis, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_psis *psis = *out;
 
     if (status)
         return status;
-    psis = *out;
     psis->n_draw = n_draw;
     psis->n_tail = em_psis_tail(n_draw, r_eff);
     status = em_own_all(&psis->memory, EM_ARRAY(psis->log_weight, n_draw),

@@ -57,14 +57,13 @@ static void number_visits(em_visits *v, int64_t c, const double *visit, numbered
 
 em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit, em_visits **out)
 {
-    em_visits *v;
     EM_SCOPED numbered *order = NULL;
     EM_SCOPED int64_t *group = NULL;
-    em_status status = em_allocate(1, sizeof *v, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_visits *v = *out;
 
     if (status)
         return status;
-    v = *out;
     v->n_chain = n_chain;
     v->n_draw = n_draw;
     status = em_own_all(&v->memory, EM_ARRAY(v->of_draw, n_chain * n_draw),

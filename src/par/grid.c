@@ -147,8 +147,7 @@ void em_grid_destroy(em_grid **grid)
     MPI_Op_free(&(*grid)->merge);
     MPI_Type_free(&(*grid)->exact_sum);
     MPI_Op_free(&(*grid)->add);
-    em_release_all(&(*grid)->sums, &(*grid)->counts);
-    em_release(grid);
+    em_release_all(&(*grid)->sums, &(*grid)->counts, grid);
 }
 
 int64_t em_grid_n_chain(const em_grid *grid)

@@ -24,10 +24,9 @@ struct em_mailbox {
 
 em_status em_mailbox_create(const em_grid *grid, em_mailbox **out)
 {
-    em_mailbox *mailbox = NULL;
-    em_status status = em_agree(em_allocate(1, sizeof *mailbox, &mailbox));
+    em_status status = em_agree(em_allocate(1, sizeof **out, out));
+    em_mailbox *mailbox = *out;
 
-    *out = mailbox;
     if (status)
         return status;
     mailbox->group = em_grid_group(grid);

@@ -31,11 +31,10 @@ struct em_shard_reduction {
 em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_reduction **out)
 {
     const int64_t n_shard = em_grid_n_shard(grid);
-    em_shard_reduction *a = NULL;
-    em_status status = em_allocate(1, sizeof *a, &a);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_shard_reduction *a = *out;
     double failed = status < 0;
 
-    *out = a;
     em_grid_sum_shards(grid, 1, &failed);
     if (failed != 0) {
         em_release(out);

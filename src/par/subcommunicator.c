@@ -14,17 +14,16 @@ em_status em_subcommunicator_create(const em_grid *grid, int64_t n_group, int64_
                                     em_subcommunicator **out)
 {
     const int64_t group = em_grid_group(grid);
-    em_subcommunicator *communicator = NULL;
-    em_status status = em_allocate(1, sizeof *communicator, &communicator);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_subcommunicator *communicator = *out;
 
-    *out = NULL;
     if (!status)
         status = em_allocate(4 * size, sizeof *communicator->count, &communicator->count);
     status = em_agree(status);
     if (status) {
         if (communicator)
             em_release(&communicator->count);
-        em_release(&communicator);
+        em_release(out);
         return status;
     }
     MPI_Comm_split(em_grid_peers(grid),
@@ -34,7 +33,6 @@ em_status em_subcommunicator_create(const em_grid *grid, int64_t n_group, int64_
         MPI_Comm_size(communicator->ranks, &communicator->size);
         MPI_Comm_rank(communicator->ranks, &communicator->member);
     }
-    *out = communicator;
     return EM_OK;
 }
 

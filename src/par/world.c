@@ -54,16 +54,15 @@ void em_world_return(em_world *const *before)
 
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out)
 {
-    em_world *world = NULL;
     int rank;
-    em_status status = em_allocate(1, sizeof *world, &world);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_world *world = *out;
 
-    *out = NULL;
     MPI_Comm_rank(ranks, &rank);
     int failing = status ? rank : INT_MAX;
     MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, ranks);
     if (failing != INT_MAX) {
-        em_release(&world);
+        em_release(out);
         return em_fail(EM_EMEMORY, "rank %d: out of memory", failing);
     }
     *world = (em_world){.rank = rank, .options = *options, .word = INT_MAX, .told = INT_MAX};
@@ -76,7 +75,6 @@ em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_wo
     MPI_Comm_set_errhandler(world->ranks, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->agreement, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->node, MPI_ERRORS_ARE_FATAL);
-    *out = world;
     return EM_OK;
 }
 

@@ -200,10 +200,9 @@ void em_reference_mean(const em_reference *base, double *out)
 
 static em_status create_form(const em_reference_form *form, normal_law **out)
 {
-    normal_law *law = NULL;
-    em_status status = em_allocate(1, sizeof *law, &law);
+    em_status status = em_allocate(1, sizeof **out, out);
+    normal_law *law = *out;
 
-    *out = law;
     if (status)
         return status;
     law->form = *form;

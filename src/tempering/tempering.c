@@ -41,10 +41,9 @@ static em_status set_up(em_tempering *t)
 em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
 {
     const int64_t given = task->options->rungs;
-    em_tempering *t = NULL;
-    em_status status = em_agree(em_allocate(1, sizeof *t, &t));
+    em_status status = em_agree(em_allocate(1, sizeof **out, out));
+    em_tempering *t = *out;
 
-    *out = t;
     if (status)
         return status;
     t->task = *task;

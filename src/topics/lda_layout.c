@@ -499,12 +499,11 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
 em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const char *scratch,
                            em_tokens **out)
 {
-    em_tokens *tokens;
-    em_status status = em_allocate(1, sizeof *tokens, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_tokens *tokens = *out;
 
     if (status)
         return status;
-    tokens = *out;
     tokens->n_topic = n_topic;
     tokens->stride = em_topic_stride(n_topic);
     tokens->n_word = corpus->n_word;

@@ -23,10 +23,9 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
                                 em_mode_search **out)
 {
     const int64_t n_chain = em_grid_n_chain(grid);
-    em_mode_search *search = NULL;
-    em_status status = em_allocate(1, sizeof *search, &search);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_mode_search *search = *out;
 
-    *out = search;
     if (status)
         return status;
     search->grid = grid;

@@ -19,10 +19,9 @@ struct em_scan_stop {
 
 em_status em_scan_stop_create(int64_t n_set, const int *first_rank, em_scan_stop **out)
 {
-    em_scan_stop *s;
-    em_status status = em_allocate(1, sizeof *s, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_scan_stop *s = *out;
 
-    s = *out;
     if (!status)
         status = em_allocate_all(EM_ARRAY(s->first_rank, n_set), EM_ARRAY(s->sending, n_set));
     status = em_agree(status);
@@ -104,6 +103,5 @@ void em_scan_stop_wait(em_scan_stop **stop)
     }
     finish_messages(s);
     MPI_Comm_free(&s->ranks);
-    em_release_all(&s->first_rank, &s->sending);
-    em_release(stop);
+    em_release_all(&s->first_rank, &s->sending, stop);
 }

@@ -23,8 +23,7 @@ json_t *em_json_text(const char *text)
             *c = '?';
         c += n > 0 ? n : 1;
     }
-    json_t *out = json_string(copy);
-    return out;
+    return json_string(copy);
 }
 
 json_t *em_json_real(double value)

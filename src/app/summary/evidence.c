@@ -270,8 +270,8 @@ static em_status find_energy(em_judge *judge)
 
 em_status em_judge_create(em_reader *reader, const char *group, em_judge **out)
 {
-    em_judge *judge = NULL;
-    em_status status = em_allocate(1, sizeof *judge, &judge);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_judge *judge = *out;
 
     if (!status) {
         *judge = (em_judge){.reader = reader,
@@ -292,8 +292,7 @@ em_status em_judge_create(em_reader *reader, const char *group, em_judge **out)
     status = status ? status : read_divergences(judge);
     status = status ? status : read_visits(judge);
     if (status)
-        em_judge_destroy(&judge);
-    *out = judge;
+        em_judge_destroy(out);
     return status;
 }
 

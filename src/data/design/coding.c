@@ -58,13 +58,11 @@ static em_status check_derived(const em_table *table, const em_coding *coding)
 em_status em_coding_create(const em_table_options *options, const em_table *table,
                            const bool *fitted, em_coding **out)
 {
-    em_coding *coding;
-
     *out = NULL;
     if (!options->formula && options->factors.count == 0 && !options->levels)
         return EM_OK;
-    em_status status = em_allocate(1, sizeof *coding, &coding);
-    *out = coding;
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_coding *coding = *out;
     if (!status) {
         coding->intercept = options->intercept;
         coding->n = table->n_column;

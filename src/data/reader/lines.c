@@ -19,12 +19,11 @@ enum { FIRST_CAPACITY = 1 << 17, LONGEST_LINE = 1 << 26, PACKED_BYTES = 1 << 16 
 
 static em_status create(const char *path, em_lines **out)
 {
-    em_lines *lines;
-    em_status status = em_allocate(1, sizeof *lines, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_lines *lines = *out;
 
     if (status)
         return status;
-    lines = *out;
     lines->path = path;
     lines->descriptor = -1;
     lines->limit = INT64_MAX;

@@ -281,10 +281,9 @@ static em_status open_file(em_archive *archive)
 
 em_status em_archive_open(const em_grid *grid, const char *path, bool saves, em_archive **out)
 {
-    em_archive *archive = NULL;
-    em_status status = em_allocate(1, sizeof *archive, &archive);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_archive *archive = *out;
 
-    *out = archive;
     em_h5_quiet();
     if (!status) {
         archive->grid = grid;

@@ -338,10 +338,9 @@ static void destroy(em_lock **out)
 
 em_status em_lock_take(const char *path, const char *output, em_lock **out)
 {
-    em_lock *lock = NULL;
-    em_status status = em_allocate(1, sizeof *lock, &lock);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_lock *lock = *out;
 
-    *out = NULL;
     if (status)
         return status;
     lock->descriptor = -1;
@@ -350,15 +349,14 @@ em_status em_lock_take(const char *path, const char *output, em_lock **out)
     status = em_copy_text(path, &lock->path);
     status = status ? status : take(lock, output);
     if (status) {
-        destroy(&lock);
+        destroy(out);
         return status;
     }
     em_condition_create(&lock->ending);
     const int failed = em_thread_start(&lock->counter, count, lock);
     lock->counts = failed == 0;
     if (failed)
-        em_lock_release(&lock, false);
-    *out = lock;
+        em_lock_release(out, false);
     return failed ? em_fail(EM_EMEMORY, "no thread can be started: %s", strerror(failed)) : EM_OK;
 }
 

@@ -180,12 +180,11 @@ static em_status fill(const em_draws *draws, hid_t file, int64_t first)
 em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series,
                           const em_variable *wanted, em_draw_space space, em_draws **out)
 {
-    em_draws *draws = NULL;
     em_dimension *chain = NULL;
-    em_status status = em_allocate(1, sizeof *draws, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_draws *draws = *out;
 
     if (!status) {
-        draws = *out;
         draws->grid = grid;
         draws->n_draw = draws->n_kept = space.n_draw;
         status = em_own_all(&draws->memory, EM_ARRAY(draws->series, n_series));

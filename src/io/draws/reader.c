@@ -232,10 +232,9 @@ static em_status take_variables(em_reader *reader)
 
 em_status em_reader_open(const char *path, const char *group, em_reader **out)
 {
-    em_reader *reader = NULL;
-    em_status status = em_allocate(1, sizeof *reader, &reader);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_reader *reader = *out;
 
-    *out = NULL;
     if (status)
         return status;
     reader->file.file = reader->group = H5I_INVALID_HID;
@@ -252,8 +251,7 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
         status = leave_out_unwritten(reader, group);
     reader->n_own_draw = reader->n_draw;
     if (status)
-        em_reader_close(&reader);
-    *out = reader;
+        em_reader_close(out);
     return status;
 }
 

@@ -103,12 +103,11 @@ static void destroy(em_writer **out)
 
 em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite, em_writer **out)
 {
-    em_writer *writer = NULL;
     bool made = false;
-    em_status status = em_allocate(1, sizeof *writer, &writer);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_writer *writer = *out;
 
     em_h5_quiet();
-    *out = NULL;
     if (!status) {
         writer->grid = grid;
         status = em_copy_text(path, &writer->path);
@@ -122,8 +121,7 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     if (status && made)
         unlink(path);
     if (status)
-        em_writer_close(&writer, false);
-    *out = writer;
+        em_writer_close(out, false);
     return status;
 }
 

@@ -271,12 +271,11 @@ static em_status open_object(em_numbers *n, const char *place)
 em_status em_numbers_open(const char *path, const char *place, em_numbers **out)
 {
     const char *colon = strstr(path, ":/");
-    em_numbers *n;
-    em_status status = em_allocate(1, sizeof *n, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_numbers *n = *out;
 
     if (status)
         return status;
-    n = *out;
     n->path = path;
     n->name = n->file.file = H5I_INVALID_HID;
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
@@ -513,12 +512,11 @@ static em_status create_file(const char *path, hid_t *file)
 em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
                             const char *source, em_numbers_writer **out)
 {
-    em_numbers_writer *w;
-    em_status status = em_allocate(1, sizeof *w, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_numbers_writer *w = *out;
 
     if (status)
         return status;
-    w = *out;
     w->file = w->group = H5I_INVALID_HID;
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
         w->part[i] = H5I_INVALID_HID;

@@ -79,11 +79,10 @@ static em_status read_all(em_evaluation_log *log, bool *ends_line)
 em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
                                  em_evaluation_log **out)
 {
-    em_evaluation_log *log = NULL;
     bool ends_line = true;
-    em_status status = em_allocate(1, sizeof *log, &log);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_evaluation_log *log = *out;
 
-    *out = log;
     if (status)
         return status;
     *log = (em_evaluation_log){.file = -1, .table = em_evaluation_table_of(n, n_output)};
@@ -107,8 +106,7 @@ void em_evaluation_log_close(em_evaluation_log **out)
     if (log->file >= 0)
         close(log->file);
     em_evaluation_table_release(&log->table);
-    em_release(&log->path);
-    em_release(out);
+    em_release_all(&log->path, out);
 }
 
 bool em_evaluation_log_find(const em_evaluation_log *log, em_evaluation *evaluation)

@@ -13,10 +13,9 @@ static const double NOT_COUNTED = -1e15; /* sums with it are negative */
 em_status em_failures_create(const em_model_context *context, em_failures **out)
 {
     const int64_t n_text = EM_MOST_FAILURES * EM_FAILURE_BYTES / (int64_t)sizeof(double);
-    em_failures *failures = NULL;
-    em_status status = em_allocate(1, sizeof *failures, &failures);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_failures *failures = *out;
 
-    *out = failures;
     if (status)
         return status;
     failures->first_chain = context->first_chain;

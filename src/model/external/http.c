@@ -82,10 +82,9 @@ static size_t take(char *data, size_t size, size_t n, void *to)
 
 em_status em_http_create(em_http **out)
 {
-    em_http *http = NULL;
-    em_status status = em_allocate(1, sizeof *http, &http);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_http *http = *out;
 
-    *out = http;
     status = status ? status : load(&http->curl);
     if (status)
         return status;

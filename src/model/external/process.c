@@ -124,8 +124,7 @@ static char *request_of(process *self, int64_t chain, const double *x, bool grad
     json_object_set_new(request, "chain", json_integer(chain));
     json_object_set_new(request, "parameters", parameters_of(self, x));
     json_object_set_new(request, "gradient", json_boolean(gradient));
-    char *text = json_dumps(request, JSON_REAL_PRECISION(17));
-    return text;
+    return json_dumps(request, JSON_REAL_PRECISION(17));
 }
 
 /* Sends a request, to a new process if there is none. */

@@ -53,12 +53,11 @@ static em_status allocate_sums(em_glm *glm)
 
 em_status em_glm_create(const em_design *design, int n_shape, const double *shape, em_glm **out)
 {
-    em_glm *glm;
-    em_status status = em_allocate(1, sizeof *glm, out);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_glm *glm = *out;
 
     if (status)
         return status;
-    glm = *out;
     glm->design = design;
     glm->n_shape = n_shape;
     for (int k = 0; k < n_shape; k++)

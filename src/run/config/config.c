@@ -519,6 +519,5 @@ void em_config_destroy(em_config **config)
     em_release(&c->model_options);
     em_plugin_close(&c->plugin);
     em_yaml_destroy(&c->yaml);
-    em_release_all(&c->path, &c->full, &c->stored);
-    em_release(config);
+    em_release_all(&c->path, &c->full, &c->stored, config);
 }

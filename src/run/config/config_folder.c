@@ -57,8 +57,8 @@ bool em_home_has_all_paths(const em_config *config)
 static char *real_folder_of(const char *path)
 {
     EM_SCOPED char *folder = NULL;
-    char *real = em_file_folder(path, &folder) ? NULL : realpath(folder, NULL);
-    return real;
+
+    return em_file_folder(path, &folder) ? NULL : realpath(folder, NULL);
 }
 
 /* The length of the common parent folder of both paths; 0: only "/". */

@@ -28,8 +28,8 @@ struct em_chain_statistics {
 em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
                                      em_chain_statistics **out)
 {
-    em_chain_statistics *statistics = NULL;
-    em_status status = em_allocate(1, sizeof *statistics, &statistics);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_chain_statistics *statistics = *out;
 
     if (!status)
         status = em_own_all(&statistics->memory, EM_ARRAY(statistics->chain, n_local_chain));
@@ -38,8 +38,7 @@ em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_lo
         statistics->has_energy = em_sampler_has_stat(sampler, EM_STAT_ENERGY);
         statistics->accepts = em_sampler_has_stat(sampler, EM_STAT_ACCEPTANCE_RATE);
     } else
-        em_release_owner(&statistics);
-    *out = statistics;
+        em_release_owner(out);
     return status;
 }
 

@@ -63,10 +63,9 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
                             const em_monitored *monitored, int64_t n_superchain, em_monitor **out)
 {
     const int64_t n_shard = em_grid_n_shard(grid), shard = em_grid_shard(grid);
-    em_monitor *monitor = NULL;
-    em_status status = em_allocate(1, sizeof *monitor, &monitor);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_monitor *monitor = *out;
 
-    *out = NULL;
     if (!status) {
         monitor->grid = grid;
         monitor->stop = stop;
@@ -90,8 +89,7 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
                 em_subcommunicator_create(grid, monitor->width, monitor->n_part, &monitor->comm);
     }
     if (status)
-        em_monitor_destroy(&monitor);
-    *out = monitor;
+        em_monitor_destroy(out);
     return status;
 }
 

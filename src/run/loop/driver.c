@@ -285,11 +285,10 @@ static em_status set_up(em_engine *engine)
 em_status em_engine_create(const em_config *config, const em_engine_request *request,
                            em_engine **out)
 {
-    em_engine *engine = NULL;
     em_locale locale = em_locale_enter();
-    em_status status = em_agree(em_allocate(1, sizeof *engine, &engine));
+    em_status status = em_agree(em_allocate(1, sizeof **out, out));
+    em_engine *engine = *out;
 
-    *out = engine;
     if (!status) {
         engine->config = config;
         engine->request = *request;

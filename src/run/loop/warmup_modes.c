@@ -21,10 +21,9 @@ struct em_warmup_draws {
 
 em_status em_warmup_draws_create(em_grid *grid, int64_t dim, em_warmup_draws **out)
 {
-    em_warmup_draws *draws = NULL;
-    em_status status = em_allocate(1, sizeof *draws, &draws);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_warmup_draws *draws = *out;
 
-    *out = draws;
     if (status)
         return status;
     draws->grid = grid;

@@ -254,8 +254,8 @@ static em_status lay_out(em_recorder *recorder)
 em_status em_recorder_create(const em_config *config, const em_grid *grid, em_model *model,
                              const em_plan *plan, em_recorder **out)
 {
-    em_recorder *recorder = NULL;
-    em_status status = em_allocate(1, sizeof *recorder, &recorder);
+    em_status status = em_allocate(1, sizeof **out, out);
+    em_recorder *recorder = *out;
 
     if (!status) {
         recorder->config = config;
@@ -272,8 +272,7 @@ em_status em_recorder_create(const em_config *config, const em_grid *grid, em_mo
     status = status ? status : lay_columns(recorder);
     status = status ? status : lay_out(recorder);
     if (status)
-        em_release_owner(&recorder);
-    *out = recorder;
+        em_release_owner(out);
     return status;
 }
 
