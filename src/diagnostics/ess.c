@@ -152,27 +152,31 @@ void em_lanes_fill(const em_halves *h, const double *x, double *lanes)
  * exactly their value as the mean. */
 EM_CLONES static void centre(int64_t n, em_fft_lanes *x, double *means)
 {
-    em_fft_lanes mean = {0}, residual = {0};
+    double mean[LANES] = {0}, residual[LANES] = {0};
 
     for (int64_t i = 0; i < n; i++)
-        mean += x[i];
-    mean /= (double)n;
-    for (int64_t i = 0; i < n; i++)
-        residual += x[i] - mean;
+        for (int lane = 0; lane < LANES; lane++)
+            mean[lane] += x[i][lane];
     for (int lane = 0; lane < LANES; lane++)
-        means[lane] = isinf(mean[lane]) ? mean[lane] : mean[lane] + residual[lane] / (double)n;
-    memcpy(&mean, means, sizeof mean);
+        mean[lane] /= (double)n;
     for (int64_t i = 0; i < n; i++)
-        x[i] -= mean;
+        for (int lane = 0; lane < LANES; lane++)
+            residual[lane] += x[i][lane] - mean[lane];
+    for (int lane = 0; lane < LANES; lane++)
+        means[lane] = mean[lane] += isinf(mean[lane]) ? 0 : residual[lane] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        for (int lane = 0; lane < LANES; lane++)
+            x[i][lane] -= mean[lane];
 }
 
 EM_CLONES static void sum_squares(int64_t n, const em_fft_lanes *x, double *sums)
 {
-    em_fft_lanes sum = {0};
+    double sum[LANES] = {0};
 
     for (int64_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    memcpy(sums, &sum, sizeof sum);
+        for (int lane = 0; lane < LANES; lane++)
+            sum[lane] += x[i][lane] * x[i][lane];
+    memcpy(sums, sum, sizeof sum);
 }
 
 void em_lanes_centre(const em_halves *h, double *lanes, double *mean)
@@ -200,17 +204,20 @@ void em_lanes_squares(const em_halves *h, const double *lanes, double *square)
 /* ---------------------------------------------------------------- the first autocovariances */
 
 /* For each column: sums[k] = the sum of the products of elements that are lag + k apart. */
-EM_CLONES static void sum_products(int64_t n, int64_t lag, const em_fft_lanes *x, double *sums)
+EM_CLONES static void sum_products(int64_t n, int64_t lag, const em_fft_half (*x)[2],
+                                   em_fft_half (*sums)[2])
 {
-    em_fft_lanes sum[LAGS] = {{0}};
+    em_fft_half sum[LAGS][2] = {{{0}}};
     int64_t i = 0;
 
     for (; i < n - lag - LAGS + 1; i++)
         for (int k = 0; k < LAGS; k++)
-            sum[k] += x[i] * x[i + lag + k];
+            for (int part = 0; part < 2; part++)
+                sum[k][part] += x[i][part] * x[i + lag + k][part];
     for (; i < n - lag; i++)
         for (int k = 0; i + lag + k < n; k++)
-            sum[k] += x[i] * x[i + lag + k];
+            for (int part = 0; part < 2; part++)
+                sum[k][part] += x[i][part] * x[i + lag + k][part];
     memcpy(sums, sum, sizeof sum);
 }
 
@@ -220,13 +227,13 @@ static em_status covariances(em_ess *e, const task *t, int s, int64_t lag, doubl
 {
     const em_halves *h = t->s.h;
     const double scale = 1 / ((double)h->length * (double)h->all);
-    double sums[LAGS][LANES];
+    _Alignas(32) double sums[LAGS][LANES];
     em_status status = EM_OK;
 
     for (int64_t first = 0; first < h->n; first += LANES) {
         const int64_t n = h->n - first < LANES ? h->n - first : LANES;
-        sum_products(h->length, lag, (const em_fft_lanes *)(t->s.lanes[s] + first * h->length),
-                     sums[0]);
+        sum_products(h->length, lag, (const em_fft_half(*)[2])(t->s.lanes[s] + first * h->length),
+                     (em_fft_half(*)[2])sums);
         for (int64_t half = 0; half < n; half += 2)
             for (int k = 0; k < LAGS; k++)
                 e->product[(first + half) / 2 * LAGS + k] = sums[k][half] + sums[k][half + 1];
@@ -277,8 +284,8 @@ static void fill_lanes(const bunch *b, int64_t n, int64_t length, em_fft_lanes *
             re[i][lane] = b->x[lane][i * LANES];
             im[i][lane] = b->y[lane][i * LANES];
         }
-    for (int64_t i = n; i < length; i++)
-        re[i] = im[i] = (em_fft_lanes){0};
+    memset(re + n, 0, (size_t)(length - n) * sizeof *re);
+    memset(im + n, 0, (size_t)(length - n) * sizeof *im);
 }
 
 /* Adds the power of lanes `begin` ... `end` - 1 to `power`, one lane after the other. */
@@ -327,11 +334,11 @@ static void autocovariance(em_ess *e, const task *t)
 {
     const double scale = 1.0 / ((double)t->length * (double)t->s.h->length * (double)t->s.h->all);
 
-    for (int64_t j = 0; j < t->length; j++) {
-        e->re[j] = e->im[j] = (em_fft_lanes){0};
+    memset(e->re, 0, (size_t)t->length * sizeof *e->re);
+    memset(e->im, 0, (size_t)t->length * sizeof *e->im);
+    for (int64_t j = 0; j < t->length; j++)
         for (int s = 0; s < t->s.n; s++)
             e->re[j][s] = e->power[s * t->length + j] * scale;
-    }
     em_fft_backward(t->length, e->cosine, e->sine, e->re, e->im);
 }
 

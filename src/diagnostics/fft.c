@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-typedef em_fft_lanes lanes;
+typedef em_fft_half halves[2];
 
 enum { BLOCK = 128 };
 
@@ -35,41 +35,44 @@ void em_fft_twiddles(int64_t length, double *cosine, double *sine)
 
 /* One stage of `n` elements, whose butterflies are h apart. */
 static inline __attribute__((always_inline)) void
-stage_forward(int64_t n, int64_t h, const double *cosine, const double *sine, lanes *restrict re,
-              lanes *restrict im)
+stage_forward(int64_t n, int64_t h, const double *cosine, const double *sine, halves *restrict re,
+              halves *restrict im)
 {
     for (int64_t first = 0; first < n; first += 2 * h)
         for (int64_t k = 0; k < h; k++) {
             const int64_t a = first + k, b = a + h;
-            const lanes x = re[a] - re[b], y = im[a] - im[b];
             const double c = cosine[h + k], s = sine[h + k];
-
-            re[a] += re[b];
-            im[a] += im[b];
-            re[b] = x * c + y * s;
-            im[b] = y * c - x * s;
+            for (int part = 0; part < 2; part++) {
+                const em_fft_half x = re[a][part] - re[b][part], y = im[a][part] - im[b][part];
+                re[a][part] += re[b][part];
+                im[a][part] += im[b][part];
+                re[b][part] = x * c + y * s;
+                im[b][part] = y * c - x * s;
+            }
         }
 }
 
 static inline __attribute__((always_inline)) void
-stage_backward(int64_t n, int64_t h, const double *cosine, const double *sine, lanes *restrict re,
-               lanes *restrict im)
+stage_backward(int64_t n, int64_t h, const double *cosine, const double *sine, halves *restrict re,
+               halves *restrict im)
 {
     for (int64_t first = 0; first < n; first += 2 * h)
         for (int64_t k = 0; k < h; k++) {
             const int64_t a = first + k, b = a + h;
             const double c = cosine[h + k], s = sine[h + k];
-            const lanes x = re[b] * c - im[b] * s, y = im[b] * c + re[b] * s;
-
-            re[b] = re[a] - x;
-            im[b] = im[a] - y;
-            re[a] += x;
-            im[a] += y;
+            for (int part = 0; part < 2; part++) {
+                const em_fft_half x = re[b][part] * c - im[b][part] * s,
+                                  y = im[b][part] * c + re[b][part] * s;
+                re[b][part] = re[a][part] - x;
+                im[b][part] = im[a][part] - y;
+                re[a][part] += x;
+                im[a][part] += y;
+            }
         }
 }
 
 EM_CLONES static void forward(int64_t length, const double *cosine, const double *sine,
-                              lanes *restrict re, lanes *restrict im)
+                              halves *restrict re, halves *restrict im)
 {
     const int64_t block = length < BLOCK ? length : BLOCK;
 
@@ -81,7 +84,7 @@ EM_CLONES static void forward(int64_t length, const double *cosine, const double
 }
 
 EM_CLONES static void backward(int64_t length, const double *cosine, const double *sine,
-                               lanes *restrict re, lanes *restrict im)
+                               halves *restrict re, halves *restrict im)
 {
     const int64_t block = length < BLOCK ? length : BLOCK;
 
@@ -95,11 +98,11 @@ EM_CLONES static void backward(int64_t length, const double *cosine, const doubl
 void em_fft_forward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
                     em_fft_lanes *im)
 {
-    forward(length, cosine, sine, re, im);
+    forward(length, cosine, sine, (halves *)re, (halves *)im);
 }
 
 void em_fft_backward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
                      em_fft_lanes *im)
 {
-    backward(length, cosine, sine, re, im);
+    backward(length, cosine, sine, (halves *)re, (halves *)im);
 }

@@ -4,44 +4,31 @@
 
 #include <math.h>
 
-/* A vector of eight doubles that need not be aligned. */
-typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
-
-/* Inlined in every build: a call from a clone for AVX-512 would expect the vector in a register. */
-static inline __attribute__((always_inline)) lanes at(const double *x)
-{
-    return *(const lanes *)x;
-}
-
 /* sum_r w[r] x[r] y[r]. 32 partial sums are added at the end. With only eight, each addition would
  * wait for the previous one. */
 EM_CLONES static double product(int64_t n, const double *w, const double *x, const double *y)
 {
-    lanes sums[4] = {{0}};
-    double sum = 0;
+    enum { FEW = 8, SUMS = 32 };
+    double sums[SUMS] = {0}, sum = 0;
     int64_t r = 0;
 
-    for (; r + 32 <= n; r += 32)
-        for (int k = 0; k < 4; k++)
-            sums[k] += at(w + r + 8 * k) * at(x + r + 8 * k) * at(y + r + 8 * k);
-    for (; r + 8 <= n; r += 8)
-        sums[0] += at(w + r) * at(x + r) * at(y + r);
-    sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    for (int k = 0; k < 8; k++)
-        sum += sums[0][k];
+    for (; r + SUMS <= n; r += SUMS)
+        for (int k = 0; k < SUMS; k++)
+            sums[k] += w[r + k] * x[r + k] * y[r + k];
+    for (; r + FEW <= n; r += FEW)
+        for (int k = 0; k < FEW; k++)
+            sums[k] += w[r + k] * x[r + k] * y[r + k];
+    for (int k = 0; k < FEW; k++)
+        sum += (sums[k] + sums[FEW + k]) + (sums[2 * FEW + k] + sums[3 * FEW + k]);
     for (; r < n; r++)
         sum += w[r] * x[r] * y[r];
     return sum;
 }
 
 /* x -= c y */
-EM_CLONES static void subtract(int64_t n, double c, const double *y, double *x)
+EM_CLONES static void subtract(int64_t n, double c, const double *y, double *restrict x)
 {
-    int64_t r = 0;
-
-    for (; r + 8 <= n; r += 8)
-        *(lanes *)(x + r) -= c * at(y + r);
-    for (; r < n; r++)
+    for (int64_t r = 0; r < n; r++)
         x[r] -= c * y[r];
 }
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* One number for each chain of a panel, in a vector. Sparse rows update all chains together. */
-typedef double lanes __attribute__((vector_size(EM_GLM_CHAINS * sizeof(double)), may_alias));
+/* One number for each chain of a panel. Sparse rows update all chains together. */
+typedef double lanes[EM_GLM_CHAINS];
 
 struct em_glm {
     em_owner memory; /* of its arrays */
@@ -92,10 +92,11 @@ static int64_t row_of(const batch *b, int64_t i)
 /* The sum over a tile's observations, in one fixed order. */
 static double sum_tile(const double *x)
 {
-    lanes sum = {0};
+    double sum[EM_LANES] = {0};
 
     for (int64_t i = 0; i < EM_TILE_ROWS; i += EM_LANES)
-        sum += *(const lanes *)(x + i);
+        for (int k = 0; k < EM_LANES; k++)
+            sum[k] += x[i + k];
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
@@ -245,9 +246,13 @@ EM_CLONES static void predict_sparse(em_glm *glm, const batch *b)
 
     for (int64_t i = 0; i < b->count; i++) {
         int64_t row = row_of(b, i);
-        lanes eta = glm->origin;
-        for (int64_t k = x->start[row]; k < x->start[row + 1]; k++)
-            eta += x->value[k] * glm->theta[x->column[k]];
+        lanes eta;
+        memcpy(eta, glm->origin, sizeof eta);
+        for (int64_t k = x->start[row]; k < x->start[row + 1]; k++) {
+            const double *theta = glm->theta[x->column[k]];
+            for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
+                eta[c] += x->value[k] * theta[c];
+        }
         for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
             glm->eta[c * EM_TILE_ROWS + i] = eta[c];
     }
@@ -263,9 +268,13 @@ EM_CLONES static void accumulate_sparse(em_glm *glm, const batch *b)
         lanes residual;
         for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
             residual[c] = glm->eta[c * EM_TILE_ROWS + i];
-        for (int64_t k = x->start[row]; k < x->start[row + 1]; k++)
-            glm->sum[x->column[k]] += x->value[k] * residual;
-        glm->residual += residual;
+        for (int64_t k = x->start[row]; k < x->start[row + 1]; k++) {
+            double *sum = glm->sum[x->column[k]];
+            for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
+                sum[c] += x->value[k] * residual[c];
+        }
+        for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
+            glm->residual[c] += residual[c];
     }
 }
 
@@ -280,8 +289,10 @@ static void set_sparse_theta(em_glm *glm, const em_query *p)
             glm->theta[j][c] = c < p->n_chain ? p->theta[c * p->stride + j] : 0;
     memset(&glm->origin, 0, sizeof glm->origin);
     for (int64_t j = 0; x->centre && j < x->n_column; j++) {
-        glm->theta[j] /= x->scale[j];
-        glm->origin -= x->centre[j] * glm->theta[j];
+        for (int64_t c = 0; c < EM_GLM_CHAINS; c++) {
+            glm->theta[j][c] /= x->scale[j];
+            glm->origin[c] -= x->centre[j] * glm->theta[j][c];
+        }
     }
 }
 
@@ -303,8 +314,9 @@ static void add_sparse(em_glm *glm, em_glm_link *link, const em_query *p)
         accumulate_sparse(glm, &b);
     }
     for (int64_t j = 0; glm->design->centre && j < n; j++)
-        glm->sum[j] =
-            (glm->sum[j] - glm->design->centre[j] * glm->residual) / glm->design->scale[j];
+        for (int64_t c = 0; c < EM_GLM_CHAINS; c++)
+            glm->sum[j][c] = (glm->sum[j][c] - glm->design->centre[j] * glm->residual[c]) /
+                             glm->design->scale[j];
     for (int64_t c = 0; c < p->n_chain; c++)
         for (int64_t j = 0; j < n; j++)
             p->gradient[c * p->stride + j] += glm->sum[j][c];

@@ -86,25 +86,22 @@ EM_CLONES static void drift(const em_points *points, int64_t n, double a, const 
     }
 }
 
-/* A vector of eight doubles. Rows are summed in eight lanes, and the lanes are then added in one
- * fixed order. */
-typedef double lanes __attribute__((vector_size(64), may_alias));
+/* Rows are summed in as many lanes, and the lanes are then added in one fixed order. */
+enum { LANES = 8 };
 
-#define LANES(row, i) (*(const lanes *)((row) + (i)))
-
-static inline double hamiltonian_total(const lanes *x)
+static inline double hamiltonian_total(const double *x)
 {
-    return (((*x)[0] + (*x)[4]) + ((*x)[2] + (*x)[6])) +
-           (((*x)[1] + (*x)[5]) + ((*x)[3] + (*x)[7]));
+    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 }
 
 EM_CLONES static double product_of_rows(int64_t stride, const double *x, const double *y)
 {
-    lanes sum = {0};
+    double sum[LANES] = {0};
 
-    for (int64_t i = 0; i < stride; i += 8)
-        sum += LANES(x, i) * LANES(y, i);
-    return hamiltonian_total(&sum);
+    for (int64_t i = 0; i < stride; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            sum[k] += x[i + k] * y[i + k];
+    return hamiltonian_total(sum);
 }
 
 /* Passes the points of rows 0 .. n - 1 to the steep points. */
@@ -170,19 +167,23 @@ em_status em_hamiltonian_probe(const em_step_context *context, const em_block *b
     return status;
 }
 
+EM_CLONES static double product_with_sum(int64_t stride, const double *v, const double *x,
+                                         const double *y)
+{
+    double sum[LANES] = {0};
+
+    for (int64_t i = 0; i < stride; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            sum[k] += v[i + k] * (x[i + k] + y[i + k]);
+    return hamiltonian_total(sum);
+}
+
 /* Whether both velocities have a positive product with x + y, so that the trajectory does not turn
  * back. */
-EM_CLONES static bool go_along(int64_t stride, const double *v, const double *w, const double *x,
-                               const double *y)
+static bool go_along(int64_t stride, const double *v, const double *w, const double *x,
+                     const double *y)
 {
-    lanes along_v = {0}, along_w = {0};
-
-    for (int64_t i = 0; i < stride; i += 8) {
-        const lanes sum = LANES(x, i) + LANES(y, i);
-        along_v += LANES(v, i) * sum;
-        along_w += LANES(w, i) * sum;
-    }
-    return hamiltonian_total(&along_v) > 0 && hamiltonian_total(&along_w) > 0;
+    return product_with_sum(stride, v, x, y) > 0 && product_with_sum(stride, w, x, y) > 0;
 }
 
 bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b)
