@@ -3,6 +3,10 @@
  * supports. For loops of arithmetic alone, which give the same bits at any width. Such functions
  * are static: the symbol that selects one is visible outside the library on some systems and
  * missing on others.
+ *
+ * Sums in several lanes are arrays with an inner loop over the lanes, or vectors of at most 32
+ * bytes. GCC 12 keeps a variable of a wider vector type in memory where the processor has no such
+ * registers, and the loop takes about ten times as long.
  */
 #pragma once
 
