@@ -10,8 +10,16 @@
  */
 #pragma once
 
+#include "base/memory.h"
+
 #ifdef __x86_64__
 #define EM_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define EM_CLONES
 #endif
+
+/* The sum of eight lanes, in one fixed order. Local. */
+static inline double em_add_lanes(const double sum[EM_LANES])
+{
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}

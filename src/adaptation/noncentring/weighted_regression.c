@@ -8,18 +8,18 @@
  * wait for the previous one. */
 EM_CLONES static double product(int64_t n, const double *w, const double *x, const double *y)
 {
-    enum { FEW = 8, SUMS = 32 };
+    enum { SUMS = 4 * EM_LANES };
     double sums[SUMS] = {0}, sum = 0;
     int64_t r = 0;
 
     for (; r + SUMS <= n; r += SUMS)
         for (int k = 0; k < SUMS; k++)
             sums[k] += w[r + k] * x[r + k] * y[r + k];
-    for (; r + FEW <= n; r += FEW)
-        for (int k = 0; k < FEW; k++)
+    for (; r + EM_LANES <= n; r += EM_LANES)
+        for (int k = 0; k < EM_LANES; k++)
             sums[k] += w[r + k] * x[r + k] * y[r + k];
-    for (int k = 0; k < FEW; k++)
-        sum += (sums[k] + sums[FEW + k]) + (sums[2 * FEW + k] + sums[3 * FEW + k]);
+    for (int k = 0; k < EM_LANES; k++)
+        sum += (sums[k] + sums[EM_LANES + k]) + (sums[2 * EM_LANES + k] + sums[3 * EM_LANES + k]);
     for (; r < n; r++)
         sum += w[r] * x[r] * y[r];
     return sum;

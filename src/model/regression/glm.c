@@ -97,7 +97,7 @@ static double sum_tile(const double *x)
     for (int64_t i = 0; i < EM_TILE_ROWS; i += EM_LANES)
         for (int k = 0; k < EM_LANES; k++)
             sum[k] += x[i + k];
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    return em_add_lanes(sum);
 }
 
 /* Adds to `sum` the sum of the row of each chain. Elements beyond `count` are set to 0 first. */

@@ -86,9 +86,7 @@ EM_CLONES static void drift(const em_points *points, int64_t n, double a, const 
     }
 }
 
-/* Rows are summed in as many lanes, and the lanes are then added in one fixed order. */
-enum { LANES = 8 };
-
+/* The sum of the lanes of a row: not in the order of em_add_lanes. */
 static inline double hamiltonian_total(const double *x)
 {
     return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
@@ -96,10 +94,10 @@ static inline double hamiltonian_total(const double *x)
 
 EM_CLONES static double product_of_rows(int64_t stride, const double *x, const double *y)
 {
-    double sum[LANES] = {0};
+    double sum[EM_LANES] = {0};
 
-    for (int64_t i = 0; i < stride; i += LANES)
-        for (int k = 0; k < LANES; k++)
+    for (int64_t i = 0; i < stride; i += EM_LANES)
+        for (int k = 0; k < EM_LANES; k++)
             sum[k] += x[i + k] * y[i + k];
     return hamiltonian_total(sum);
 }
@@ -170,10 +168,10 @@ em_status em_hamiltonian_probe(const em_step_context *context, const em_block *b
 EM_CLONES static double product_with_sum(int64_t stride, const double *v, const double *x,
                                          const double *y)
 {
-    double sum[LANES] = {0};
+    double sum[EM_LANES] = {0};
 
-    for (int64_t i = 0; i < stride; i += LANES)
-        for (int k = 0; k < LANES; k++)
+    for (int64_t i = 0; i < stride; i += EM_LANES)
+        for (int k = 0; k < EM_LANES; k++)
             sum[k] += v[i + k] * (x[i + k] + y[i + k]);
     return hamiltonian_total(sum);
 }

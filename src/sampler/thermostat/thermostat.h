@@ -28,12 +28,6 @@ static inline double em_thermostat_mass_of(double given, int64_t dim)
     return isnan(given) ? (double)dim : given;
 }
 
-/* The sum of eight lanes, in one fixed order. Local. */
-static inline double em_add_lanes(const double sum[EM_LANES])
-{
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-}
-
 /* The first member of each of these kernels; `options` begins with em_stochastic_options. */
 typedef struct em_thermostat em_thermostat;
 struct em_thermostat {
