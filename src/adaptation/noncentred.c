@@ -70,9 +70,11 @@ em_status em_exchange_noncentring(em_adapt *adapt)
 /* Counts n gradients that no chain has computed: shares of all chains, whatever their ranks. */
 static void count_shared(em_adapt *adapt, int64_t n)
 {
-    for (int64_t c = adapt->first_chain; c < adapt->first_chain + adapt->n_local_chain; c++)
-        adapt->gradients[c - adapt->first_chain] +=
-            (double)((n + adapt->n_chain - 1 - c) / adapt->n_chain);
+    for (int64_t c = 0; c < adapt->n_local_chain; c++) {
+        const int64_t chain = adapt->first_chain + c;
+        adapt->gradients[c] += (double)(em_partition_first(n, adapt->n_chain, chain + 1) -
+                                        em_partition_first(n, adapt->n_chain, chain));
+    }
 }
 
 em_status em_learn_first_map(em_adapt *adapt, em_posterior *posterior)
@@ -107,13 +109,9 @@ static em_status refit_first_map(em_adapt *adapt, em_posterior *posterior)
     em_status status = em_window_gather(&adapt->window, adapt->grid, adapt->outlying, &samples);
     int64_t n = 0;
 
-    for (int64_t i = 0; !status && i < dim; i++) {
-        mean[i] = sd[i] = 0;
-        for (int64_t r = 0; r < samples.n; r++)
-            mean[i] += samples.row[r * 2 * dim + i] / (double)samples.n;
-        for (int64_t r = 0; r < samples.n; r++)
-            sd[i] += pow(samples.row[r * 2 * dim + i] - mean[i], 2) / (double)samples.n;
-        sd[i] = fmin(sqrt(sd[i]), widest);
+    for (int64_t i = 0; samples.n > 0 && i < dim; i++) {
+        em_sample_moments(dim, &samples, i, &mean[i], &sd[i]);
+        sd[i] = fmin(sd[i], widest);
     }
     const bool has_draws = samples.n > 0;
     em_release(&samples.row);

@@ -1,5 +1,6 @@
 #include "adaptation/noncentring/proved_groups.h"
 
+#include "adaptation/noncentring/without_prior.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 
@@ -144,10 +145,7 @@ static void set_data_derivative(em_group_search *s, const em_normal_prior *own, 
     for (int64_t r = 0; r < s->n; r++) {
         const double *x = em_thinned_sample(s->samples, s->dim, s->n, r);
         const double of_draw = log_scale_of_draw(s, own, r), whole = g[r] * exp(-of_draw);
-        double from_location = x[i];
-        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
-            from_location -= own->coefficient[j] * x[(int64_t)own->location[j]];
-        s->residual[r] = whole + unit * exp(-2 * of_draw) * from_location;
+        s->residual[r] = whole + unit * exp(-2 * of_draw) * em_away_from_location(own, i, x);
         if (fabs(s->residual[r]) < error * fabs(whole))
             s->residual[r] = 0;
     }

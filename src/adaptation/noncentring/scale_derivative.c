@@ -44,24 +44,31 @@ static const double least_spread = 0.3, least_of_many = 0.1, many_members = 4;
  * And a number that both together do not exceed. */
 static const double least_skewness = 0.3, least_correlation = 0.5, a_failure = 1e6;
 
-/* The size of the skewness of the derivatives by parameter k, and its standard deviation. */
-static double skewness(const em_scale_test *t, int64_t k, double *sd)
+void em_sample_moments(int64_t dim, const em_samples *samples, int64_t k, double *mean, double *sd)
 {
-    const int64_t dim = t->dim;
-    const double n = (double)t->samples->n;
-    double mean[2] = {0}, spread = 0, square = 0, cube = 0;
+    const double n = (double)samples->n, *x = samples->row + k;
+    double square = 0;
 
+    *mean = 0;
+    for (int64_t r = 0; r < samples->n; r++)
+        *mean += x[r * 2 * dim] / n;
+    for (int64_t r = 0; r < samples->n; r++)
+        square += pow(x[r * 2 * dim] - *mean, 2) / n;
+    *sd = sqrt(square);
+}
+
+/* The size of the skewness of the derivatives by parameter k. */
+static double skewness(const em_scale_test *t, int64_t k)
+{
+    const double n = (double)t->samples->n;
+    double mean, sd, square = 0, cube = 0;
+
+    em_sample_moments(t->dim, t->samples, t->dim + k, &mean, &sd);
     for (int64_t r = 0; r < t->samples->n; r++) {
-        mean[0] += em_scale_test_draw(t, r)[k] / n;
-        mean[1] += em_scale_test_draw(t, r)[dim + k] / n;
-    }
-    for (int64_t r = 0; r < t->samples->n; r++) {
-        const double off = em_scale_test_draw(t, r)[dim + k] - mean[1];
-        spread += pow(em_scale_test_draw(t, r)[k] - mean[0], 2) / n;
+        const double off = em_scale_test_draw(t, r)[t->dim + k] - mean;
         square += off * off / n;
         cube += off * off * off / n;
     }
-    *sd = sqrt(spread);
     return fabs(cube) / pow(square, 1.5);
 }
 
@@ -109,7 +116,9 @@ static int find_scales(const em_scale_test *t, const em_normal_prior *prior,
     for (int64_t k = 0; k < dim; k++) {
         if (is_known[k] || prior[k].failures >= MOST_FAILURES)
             continue;
-        const double skew = skewness(t, k, &sd[k]);
+        double mean;
+        em_sample_moments(dim, t->samples, k, &mean, &sd[k]);
+        const double skew = skewness(t, k);
         const double least = correlation[k] > many_members ? least_of_many : least_spread;
         if (sd[k] >= least && (skew >= least_skewness || correlation[k] > least_correlation))
             n = em_insert_by_score(n, MOST_SCALES,
@@ -184,12 +193,10 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
 
 void em_forget_narrow_scales(int64_t dim, const em_samples *samples, em_normal_prior *prior)
 {
-    const em_scale_test t = {.dim = dim, .samples = samples};
-
     for (int64_t i = 0; i < dim; i++) {
-        double sd = least_spread;
+        double mean, sd = least_spread;
         if (prior[i].precision > 0)
-            skewness(&t, (int64_t)prior[i].scale, &sd);
+            em_sample_moments(dim, samples, (int64_t)prior[i].scale, &mean, &sd);
         if (sd < least_spread)
             prior[i] = (em_normal_prior){0};
         prior[i].failures = 0;

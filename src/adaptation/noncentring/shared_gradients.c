@@ -162,9 +162,10 @@ static void draw_positions(const em_random_positions *p, int64_t n, int64_t dim,
 
     for (int64_t r = 0; r < n; r++) {
         const em_stream stream = {p->seed, (uint64_t)r, (uint64_t)p->number, EM_RNG_PROOF};
+        double *at = theta + r * dim;
+        em_uniforms_within(&stream, dim, 1, at);
         for (int64_t i = 0; i < dim; i++)
-            theta[r * dim + i] =
-                p->mean[i] + half * p->sd[i] * (2 * em_uniform(&stream, (uint64_t)i) - 1);
+            at[i] = p->mean[i] + half * p->sd[i] * at[i];
     }
 }
 

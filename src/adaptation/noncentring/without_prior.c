@@ -8,10 +8,7 @@
 double em_subtract_normal(const em_normal_prior *prior, int64_t i, const double *x,
                           double *gradient, double *slope)
 {
-    double away = x[i];
-
-    for (int j = 0; j < EM_MOST_LOCATIONS && prior->location[j] >= 0; j++)
-        away -= prior->coefficient[j] * x[(int64_t)prior->location[j]];
+    const double away = em_away_from_location(prior, i, x);
     const double first = prior->degree * em_log_scale(prior->form, x[(int64_t)prior->scale], slope);
     const double second =
         prior->second_degree == 0 ? 0 : prior->second_degree * x[(int64_t)prior->second_scale];

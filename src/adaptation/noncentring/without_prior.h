@@ -17,6 +17,16 @@ typedef struct em_without_prior {
     int64_t dim, i;
 } em_without_prior;
 
+/* x_i less its location by the prior. */
+static inline double em_away_from_location(const em_normal_prior *prior, int64_t i, const double *x)
+{
+    double away = x[i];
+
+    for (int j = 0; j < EM_MOST_LOCATIONS && prior->location[j] >= 0; j++)
+        away -= prior->coefficient[j] * x[(int64_t)prior->location[j]];
+    return away;
+}
+
 /* Subtracts from gradient [dim] at x [dim] the derivatives of the log of the prior of parameter i
  * by x_i and by the parameters of its location. Returns its derivative by the log of the scale, and
  * in *slope, unless NULL, the derivative of F by x_k. */

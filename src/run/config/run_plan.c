@@ -175,7 +175,7 @@ bool em_plan_resize(em_plan *plan, int64_t done, bool ended)
 {
     const int64_t thin = plan->thin, n_draw = plan->n_draw;
     const bool is_over = ended || done == plan->total;
-    int64_t stored = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+    int64_t stored = em_plan_stored_draws(plan, done).sampling;
 
     if (!plan->until_done)
         return false;

@@ -179,7 +179,7 @@ const em_report *em_engine_report(em_engine *engine)
     report->before = engine->first_done;
     report->warmup = engine->plan.warmup;
     report->total = engine->ended ? done : engine->plan.total;
-    report->n_draw = done > report->warmup ? em_plan_stored(&engine->plan, done) : 0;
+    report->n_draw = em_plan_stored_draws(&engine->plan, done).sampling;
     report->r_hat_limit = em_r_hat_limit(&engine->config->stop);
     report->ess_limit = em_ess_limit(&engine->config->stop, em_starts_of(&engine->config->run));
     if (!report->finished && engine->started > 0) {
