@@ -29,7 +29,6 @@ static void scan_twice(em_text_corpus *corpus)
 {
     sum first = {0}, second = {0};
     em_table *table = NULL;
-    int64_t n, all, dropped;
     em_status status = em_text_corpus_scan(corpus, add_rows, &first, &table);
 
     REQUIRE(!status || *em_error_text());
@@ -37,9 +36,9 @@ static void scan_twice(em_text_corpus *corpus)
         em_table_destroy(&table);
         REQUIRE(em_text_corpus_scan(corpus, add_rows, &second, &table) == EM_OK);
         REQUIRE(first.n_row == second.n_row && first.hash == second.hash);
-        REQUIRE(!em_text_corpus_names(corpus, &n) || n == first.n_row);
-        em_text_corpus_tokens(corpus, &all, &dropped);
-        REQUIRE(dropped >= 0 && dropped < all);
+        const em_text_scanned *scanned = em_text_corpus_scanned(corpus);
+        REQUIRE(scanned->names.n == first.n_row);
+        REQUIRE(scanned->n_dropped >= 0 && scanned->n_dropped < scanned->n_token);
     }
     em_table_destroy(&table);
 }

@@ -164,21 +164,13 @@ static em_status write_row_names(const conversion *c)
     if (!colon && !em_numbers_is_hdf5(path))
         return EM_OK;
     em_status status = em_numbers_open(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &numbers);
-    if (!status && em_numbers_index_of(numbers, true)) {
+    if (!status && em_numbers_form_of(numbers).index[true]) {
         n = em_numbers_form_of(numbers).n_row;
         status = em_read_index(numbers, path, true, &name);
         status = status ? status : em_numbers_write_texts(c->writer, "document", n, name);
     }
     em_release_texts(n, &name);
     return status;
-}
-
-/* Rank 0. */
-static em_status finish(conversion *c, em_status status)
-{
-    const em_status closed = em_numbers_finish(&c->writer);
-
-    return status ? status : closed;
 }
 
 static em_status write_table(const em_table *table, conversion *c)
@@ -191,7 +183,7 @@ static em_status write_table(const em_table *table, conversion *c)
         status = em_redistribute_rows(table, 0, writes ? table->total : 0, take, c);
     if (!status && writes)
         status = write_row_names(c);
-    return em_agree_first(writes ? finish(c, status) : status, 0);
+    return em_agree_first(writes ? em_numbers_finish(&c->writer, status) : status, 0);
 }
 
 /* ---------------------------------------------------------------- corpora */
@@ -237,13 +229,11 @@ static void print_corpus(const em_table *table, const conversion *c)
     fprintf(c->found, "# words      %lld\n", (long long)table->n_column);
     fprintf(c->found, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
             (long long)n->n_entry);
-    if (c->documents) {
-        int64_t all, dropped;
-        em_text_corpus_tokens(c->documents, &all, &dropped);
-        fprintf(c->found, "# dropped    %lld of %lld tokens of the text%s\n", (long long)dropped,
-                (long long)all,
+    if (c->documents)
+        fprintf(c->found, "# dropped    %lld of %lld tokens of the text%s\n",
+                (long long)em_text_corpus_scanned(c->documents)->n_dropped,
+                (long long)em_text_corpus_scanned(c->documents)->n_token,
                 c->text.like ? ", because the file of --like does not have their words" : "");
-    }
     fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
     fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
 }
@@ -257,14 +247,14 @@ static em_status scan(conversion *c, em_corpus_take *take_rows, void *to, em_tab
 /* Writes the names and labels of the documents of a text. */
 static em_status write_documents_texts(const conversion *c)
 {
+    const em_text_scanned *of = em_text_corpus_scanned(c->documents);
     em_status status = EM_OK;
-    int64_t n;
-    char *const *text = c->documents ? em_text_corpus_names(c->documents, &n) : NULL;
 
-    if (text)
-        status = em_numbers_write_texts(c->writer, "document", n, text);
-    text = c->documents ? em_text_corpus_labels(c->documents, &n) : NULL;
-    return text && !status ? em_numbers_write_texts(c->writer, "label", n, text) : status;
+    if (of->names.given)
+        status = em_numbers_write_texts(c->writer, "document", of->names.n, of->names.text);
+    return !status && of->labels.given
+               ? em_numbers_write_texts(c->writer, "label", of->labels.n, of->labels.text)
+               : status;
 }
 
 /* Converts a corpus in two passes over the documents. Only some documents are in memory at a time.
@@ -287,8 +277,9 @@ static em_status convert_corpus(conversion *c)
     status = status ? status : scan(c, write_documents, c, &again);
     if (!status && (c->written.n_row != n->n_row || c->written.hash != n->hash))
         status = em_corpus_refuse_change(c->options.data);
-    status = status ? status : write_documents_texts(c);
-    status = finish(c, status);
+    if (!status && c->documents)
+        status = write_documents_texts(c);
+    status = em_numbers_finish(&c->writer, status);
     if (!status)
         print_corpus(table, c);
     em_text_corpus_destroy(&c->documents);
@@ -355,10 +346,8 @@ static em_status advise_documents(const conversion *c, em_status status)
 {
     const char *message = em_error_text(),
                *option = status == EM_EDATA ? option_for_documents(c->options.data, message) : NULL;
-    char before[1024];
 
-    snprintf(before, sizeof before, "%s", message);
-    return option ? em_fail(status, "%s (documents: %s)", before, option) : status;
+    return option ? em_fail(status, "%s (documents: %s)", message, option) : status;
 }
 
 static em_status convert_table(conversion *c)

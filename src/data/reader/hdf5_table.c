@@ -101,7 +101,7 @@ static em_status sort_entries(int64_t n, int64_t *column, double *value)
 static em_status push_entries(const em_rows_source *s, int64_t i, double *value)
 {
     const int64_t first = s->start[i] - s->start[0], end = s->start[i + 1] - s->start[0];
-    const bool foreign = em_numbers_index_of(s->numbers, false) != NULL;
+    const bool foreign = em_numbers_form_of(s->numbers).index[false] != NULL;
     em_status status =
         foreign ? sort_entries(end - first, s->column + first, value + first) : EM_OK;
     int64_t last = -1;
@@ -242,14 +242,14 @@ em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, 
 {
     const em_numbers_form form = em_numbers_form_of(numbers);
     const int64_t expected = rows ? form.n_row : form.n_column;
-    const char *colon = strstr(path, ":/"), *index = em_numbers_index_of(numbers, rows);
+    const char *colon = strstr(path, ":/"), *index = em_numbers_form_of(numbers).index[rows];
     const char *of = rows ? "row" : "column";
     EM_SCOPED char *file = NULL;
     int64_t n = 0;
     em_status status =
         em_format_text(&file, "%.*s", (int)(colon ? colon - path : (long)strlen(path)), path);
 
-    if (!status && !em_numbers_has_index(numbers, rows))
+    if (!status && !em_numbers_form_of(numbers).has_index[rows])
         status = em_fail(EM_EDATA, "%s: found no list of names at %s, expected one of each %s",
                          file, index, of);
     status = status ? status : em_read_labels(file, index, &n, name);
@@ -264,7 +264,7 @@ em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, 
 em_status em_read_column_names(const em_numbers *numbers, const char *path, bool chosen,
                                char ***name)
 {
-    const char *index = em_numbers_index_of(numbers, false);
+    const char *index = em_numbers_form_of(numbers).index[false];
     const int64_t n = em_numbers_form_of(numbers).n_column;
     em_status status =
         index ? em_read_index(numbers, path, false, name) : em_numbers_names(numbers, name);
@@ -289,7 +289,7 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool de
         *hash = s.form.hashed ? s.form.hash : 0;
         status = prepare(&s);
         if (!status &&
-            (s.form.n_entry >= 0 || dense_names || !em_numbers_index_of(s.numbers, false)))
+            (s.form.n_entry >= 0 || dense_names || !em_numbers_form_of(s.numbers).index[false]))
             status = em_read_column_names(s.numbers, path, chosen, &table->name);
         table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);

@@ -98,12 +98,7 @@ bool em_odd_point(const em_lines *lines, const char *field, char advice[EM_ADVIC
 
 em_status em_fail_advised(em_status status, const char *advice)
 {
-    char said[512];
-
-    if (!status || !advice)
-        return status;
-    snprintf(said, sizeof said, "%s", em_error_text());
-    return em_fail(status, "%s (%s)", said, advice);
+    return status && advice ? em_fail(status, "%.511s (%s)", em_error_text(), advice) : status;
 }
 
 em_status em_odd_number_read(const em_lines *lines, const char *text, const char *what,

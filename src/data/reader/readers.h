@@ -44,7 +44,7 @@ em_status em_read_column_names(const em_numbers *numbers, const char *path, bool
                                char ***name);
 
 /* The names of the rows, or of the columns, of a matrix of AnnData, from the dataset that
- * em_numbers_index_of names. Memory and errors as for em_read_column_names. Local. */
+ * em_numbers_form.index names. Memory and errors as for em_read_column_names. Local. */
 em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, char ***name);
 
 /* Rows of a table that emass convert wrote, read when they are asked for. */

@@ -15,12 +15,6 @@
 /* The separator between the words of a phrase; it occurs in no word. */
 #define BETWEEN ' '
 
-typedef struct texts {
-    char **text;
-    int64_t n, capacity;
-    bool given; /* one at least is no empty text */
-} texts;
-
 struct em_text_corpus {
     const em_text_options *options;
     em_vocabulary *stop;
@@ -28,8 +22,8 @@ struct em_text_corpus {
     em_vocabulary *phrase; /* neighbours: all that were counted, then those that are phrases; NULL:
                               there are none */
     em_vocabulary *term;   /* words and phrases of the corpus, in the order of its columns */
-    texts names, labels;
-    int64_t n_document, n_token, n_dropped;
+    em_text_scanned scanned;
+    int64_t n_document;
     bool is_read;  /* by a pass, which has set the hash */
     uint64_t hash; /* of the documents */
 };
@@ -46,14 +40,6 @@ typedef struct pass {
 } pass;
 
 /* ---------------------------------------------------------------- passes */
-
-static em_status fail_at(const em_text_corpus *corpus, em_status status)
-{
-    char message[512];
-
-    snprintf(message, sizeof message, "%s", em_error_text());
-    return em_fail(status, "%s: %s", corpus->options->documents.path, message);
-}
 
 /* Calls `one` with each document, and checks that they are those of the passes before. */
 static em_status for_each(pass *p, em_status (*one)(pass *p, const em_text_document *document))
@@ -85,8 +71,10 @@ static em_status count(void *to, const char *word, size_t length)
     int64_t number;
     const em_status status = em_vocabulary_add(p->counted, word, length, &number);
 
+    if (status == EM_EDATA)
+        return em_fail(status, "%s: %s", p->corpus->options->documents.path, em_error_text());
     if (status)
-        return status == EM_EDATA ? fail_at(p->corpus, status) : status;
+        return status;
     em_vocabulary_count(p->counted, number, p->document);
     return EM_OK;
 }
@@ -170,7 +158,6 @@ static em_status choose_phrases(em_text_corpus *corpus, em_vocabulary *pairs)
         const char *both = em_vocabulary_word(pairs, i), *second = strchr(both, BETWEEN) + 1;
         const em_word_count of = em_vocabulary_counts(pairs, i);
         double each = 1;
-        int64_t number;
         each *=
             (double)em_vocabulary_counts(
                 corpus->word, em_vocabulary_find(corpus->word, both, (size_t)(second - both - 1)))
@@ -180,7 +167,7 @@ static em_status choose_phrases(em_text_corpus *corpus, em_vocabulary *pairs)
                     .tokens;
         if (of.documents >= options->least_documents &&
             (double)(of.tokens - options->least_documents) * n_words / each > options->phrases)
-            status = em_vocabulary_add(corpus->phrase, both, strlen(both), &number);
+            status = em_vocabulary_add(corpus->phrase, both, strlen(both), NULL);
     }
     return status;
 }
@@ -222,7 +209,7 @@ static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
 {
     const em_text_options *options = corpus->options;
     EM_SCOPED candidate *kept = NULL;
-    int64_t n = 0, number;
+    int64_t n = 0;
     em_status status = em_allocate(em_vocabulary_size(all), sizeof *kept, &kept);
 
     for (int64_t i = 0; !status && i < em_vocabulary_size(all); i++)
@@ -243,7 +230,7 @@ static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
         qsort(kept, (size_t)n, sizeof *kept, by_name);
     status = status ? status : em_vocabulary_create(&corpus->term);
     for (int64_t i = 0; !status && i < n; i++)
-        status = em_vocabulary_add(corpus->term, kept[i].word, strlen(kept[i].word), &number);
+        status = em_vocabulary_add(corpus->term, kept[i].word, strlen(kept[i].word), NULL);
     return status;
 }
 
@@ -321,9 +308,7 @@ static const char english[] =
 
 static em_status add_stop_word(void *to, const char *word, size_t length)
 {
-    int64_t number;
-
-    return em_vocabulary_add(to, word, length, &number);
+    return em_vocabulary_add(to, word, length, NULL);
 }
 
 /* Reads the list of stop words. Its words are split as those of documents are. */
@@ -350,11 +335,10 @@ static em_status read_stop_words(em_text_corpus *corpus)
 
 static em_status add_given(em_text_corpus *corpus, const char *word)
 {
-    int64_t number;
-    em_status status = em_vocabulary_add(corpus->term, word, strlen(word), &number);
+    em_status status = em_vocabulary_add(corpus->term, word, strlen(word), NULL);
 
     if (!status && strchr(word, BETWEEN))
-        status = em_vocabulary_add(corpus->phrase, word, strlen(word), &number);
+        status = em_vocabulary_add(corpus->phrase, word, strlen(word), NULL);
     return status;
 }
 
@@ -387,8 +371,8 @@ static em_status add_token(void *to, const char *word, size_t length)
     pass *p = to;
     const int64_t number = em_vocabulary_find(p->corpus->term, word, length);
 
-    p->corpus->n_token++;
-    p->corpus->n_dropped += number < 0;
+    p->corpus->scanned.n_token++;
+    p->corpus->scanned.n_dropped += number < 0;
     return number < 0 ? EM_OK : em_document_rows_add(p->rows, p->document + 1, number, 1);
 }
 
@@ -398,7 +382,7 @@ static em_status add_joined(void *to, const char *word, size_t length)
 }
 
 /* Keeps the name or the label of a document. */
-static em_status keep(const pass *p, texts *to, const char *what, const char *text)
+static em_status keep(const pass *p, em_document_texts *to, const char *what, const char *text)
 {
     if (text && strlen(text) > EM_WIDEST_NAME)
         return em_fail(EM_EDATA,
@@ -420,14 +404,15 @@ static em_status add_document(pass *p, const em_text_document *document)
     status = status ? status : end_phrases(p, add_token);
     p->length = 0;
     status = status ? status : em_document_rows_end(p->rows, p->document + 1);
-    status = status ? status : keep(p, &p->corpus->names, "name", document->name);
-    return status ? status : keep(p, &p->corpus->labels, "label", document->label);
+    status = status ? status : keep(p, &p->corpus->scanned.names, "name", document->name);
+    return status ? status : keep(p, &p->corpus->scanned.labels, "label", document->label);
 }
 
-static void forget(texts *t)
+static void forget(em_text_scanned *s)
 {
-    em_release_texts(t->n, &t->text);
-    *t = (texts){.n = 0};
+    em_release_texts(s->names.n, &s->names.text);
+    em_release_texts(s->labels.n, &s->labels.text);
+    *s = (em_text_scanned){.n_token = 0};
 }
 
 static em_status name_columns(const em_text_corpus *corpus, em_table *table)
@@ -464,9 +449,7 @@ em_status em_text_corpus_scan(em_text_corpus *corpus, em_corpus_take *take, void
     pass p = {.corpus = corpus, .rows = &rows};
     em_status status = em_table_create(path, out);
 
-    forget(&corpus->names);
-    forget(&corpus->labels);
-    corpus->n_token = corpus->n_dropped = 0;
+    forget(&corpus->scanned);
     if (!status) {
         rows.table = *out;
         (*out)->unnamed = true;
@@ -503,29 +486,11 @@ void em_text_corpus_destroy(em_text_corpus **out)
     em_vocabulary_destroy(&corpus->word);
     em_vocabulary_destroy(&corpus->phrase);
     em_vocabulary_destroy(&corpus->term);
-    forget(&corpus->names);
-    forget(&corpus->labels);
+    forget(&corpus->scanned);
     em_release(out);
 }
 
-static char *const *given(const texts *t, int64_t *n)
+const em_text_scanned *em_text_corpus_scanned(const em_text_corpus *corpus)
 {
-    *n = t->given ? t->n : 0;
-    return t->given ? t->text : NULL;
-}
-
-char *const *em_text_corpus_names(const em_text_corpus *corpus, int64_t *n)
-{
-    return given(&corpus->names, n);
-}
-
-char *const *em_text_corpus_labels(const em_text_corpus *corpus, int64_t *n)
-{
-    return given(&corpus->labels, n);
-}
-
-void em_text_corpus_tokens(const em_text_corpus *corpus, int64_t *all, int64_t *dropped)
-{
-    *all = corpus->n_token;
-    *dropped = corpus->n_dropped;
+    return &corpus->scanned;
 }

@@ -19,6 +19,19 @@ typedef struct em_text_options {
     const char *like; /* an HDF5 corpus whose words are used; NULL: none */
 } em_text_options;
 
+/* A text of each document. */
+typedef struct em_document_texts {
+    char **text;
+    int64_t n, capacity;
+    bool given; /* one at least is no empty text */
+} em_document_texts;
+
+/* What a scan has read. */
+typedef struct em_text_scanned {
+    em_document_texts names, labels;
+    int64_t n_token, n_dropped; /* all tokens, and those whose word is not in the vocabulary */
+} em_text_scanned;
+
 typedef struct em_text_corpus em_text_corpus;
 
 /* Chooses the words. `options` is borrowed. Errors: those of em_documents_next; EM_EDATA where no
@@ -31,9 +44,5 @@ void em_text_corpus_destroy(em_text_corpus **corpus); /* NULL-safe. */
 em_status em_text_corpus_scan(em_text_corpus *corpus, em_corpus_take *take, void *to,
                               em_table **out);
 
-/* The names or labels of the documents, text[*n] from the last scan; NULL: there are none. */
-char *const *em_text_corpus_names(const em_text_corpus *corpus, int64_t *n);
-char *const *em_text_corpus_labels(const em_text_corpus *corpus, int64_t *n);
-
-/* The numbers of tokens in the last scan: all, and those whose word is not in the vocabulary. */
-void em_text_corpus_tokens(const em_text_corpus *corpus, int64_t *all, int64_t *dropped);
+/* What the last scan has read. */
+const em_text_scanned *em_text_corpus_scanned(const em_text_corpus *corpus);

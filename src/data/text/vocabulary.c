@@ -65,6 +65,8 @@ static em_status append(em_vocabulary *v, const char *text, size_t length)
 
 em_status em_vocabulary_add(em_vocabulary *v, const char *text, size_t length, int64_t *number)
 {
+    int64_t unused;
+    number = number ? number : &unused;
     const em_status status = em_hash_add(&v->hashes, em_hash_of(text, length), number);
 
     return status || *number < v->n_word ? status : append(v, text, length);

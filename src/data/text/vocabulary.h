@@ -23,7 +23,8 @@ int64_t em_vocabulary_size(const em_vocabulary *vocabulary);
 /* The number of a word; -1: it is not there. */
 int64_t em_vocabulary_find(const em_vocabulary *vocabulary, const char *word, size_t length);
 
-/* Finds the number of a word, or adds the word with counts of 0. Errors: EM_EMEMORY; EM_EDATA: more
+/* Finds the number of a word, or adds the word with counts of 0. NULL: the number is not
+ * needed. Errors: EM_EMEMORY; EM_EDATA: more
  * than 2^26 words. */
 em_status em_vocabulary_add(em_vocabulary *vocabulary, const char *word, size_t length,
                             int64_t *number);

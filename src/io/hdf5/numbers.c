@@ -27,9 +27,7 @@ struct em_numbers {
     em_foreign file;
     em_numbers_form form;
     hid_t part[EM_N_NUMBERS_PART], name;
-    bool csr; /* of AnnData */
-    bool has_index[2];
-    char *index[2]; /* where AnnData has the names of columns and of rows; NULL: no AnnData */
+    bool csr;       /* of AnnData */
     int descriptor; /* for advice; -1: none */
 };
 
@@ -232,13 +230,13 @@ static em_status find_indexes(em_numbers *n, const char *place)
 
     for (int rows = 0; !status && rows < 2; rows++) {
         int64_t length;
-        status = em_anndata_index(&n->file, place, rows, &n->index[rows], &length);
-        n->has_index[rows] = length >= 0;
+        status = em_anndata_index(&n->file, place, rows, &n->form.index[rows], &length);
+        n->form.has_index[rows] = length >= 0;
         fits &= length == (rows ? n->form.n_row : n->form.n_column);
     }
     if (n->csr || (!status && fits))
         return status;
-    em_release_all(&n->index[0], &n->index[1]);
+    em_release_all(&n->form.index[0], &n->form.index[1]);
     return status == EM_EDATA ? EM_OK : status;
 }
 
@@ -306,17 +304,7 @@ void em_numbers_close(em_numbers **out)
         em_h5_close(&n->part[i]);
     em_h5_close_all(&n->name, &n->file.file);
     em_file_close(&n->descriptor);
-    em_release_all(&n->index[0], &n->index[1], &n->file_path, out);
-}
-
-const char *em_numbers_index_of(const em_numbers *n, bool rows)
-{
-    return n->index[rows];
-}
-
-bool em_numbers_has_index(const em_numbers *n, bool rows)
-{
-    return n->has_index[rows];
+    em_release_all(&n->form.index[0], &n->form.index[1], &n->file_path, out);
 }
 
 em_numbers_form em_numbers_form_of(const em_numbers *n)
@@ -428,25 +416,28 @@ static em_status create_parts(const em_numbers_form *form, em_numbers_writer *w)
     const bool sparse = form->n_entry >= 0;
     const hsize_t rows = (hsize_t)form->n_row, entries = (hsize_t)form->n_entry;
     const hsize_t table[2] = {rows, (hsize_t)form->n_column}, ends = rows + 1;
-    em_status status =
-        create_part(w->group, part_name[EM_NUMBERS_VALUE], H5T_IEEE_F64LE, sparse ? 1 : 2,
-                    sparse ? &entries : table, &w->part[EM_NUMBERS_VALUE]);
+    const struct {
+        bool is;
+        hid_t type;
+        int rank;
+        const hsize_t *extent;
+    } part[EM_N_NUMBERS_PART] = {
+        [EM_NUMBERS_VALUE] = {true, H5T_IEEE_F64LE, sparse ? 1 : 2, sparse ? &entries : table},
+        [EM_NUMBERS_START] = {sparse, H5T_STD_I64LE, 1, &ends},
+        [EM_NUMBERS_COLUMN] = {sparse, H5T_STD_I32LE, 1, &entries},
+        [EM_NUMBERS_RESPONSE] = {form->labelled, H5T_IEEE_F64LE, 1, &rows}};
+    em_status status = EM_OK;
 
-    if (!status && sparse)
-        status = create_part(w->group, part_name[EM_NUMBERS_START], H5T_STD_I64LE, 1, &ends,
-                             &w->part[EM_NUMBERS_START]);
-    if (!status && sparse)
-        status = create_part(w->group, part_name[EM_NUMBERS_COLUMN], H5T_STD_I32LE, 1, &entries,
-                             &w->part[EM_NUMBERS_COLUMN]);
-    if (!status && form->labelled)
-        status = create_part(w->group, part_name[EM_NUMBERS_RESPONSE], H5T_IEEE_F64LE, 1, &rows,
-                             &w->part[EM_NUMBERS_RESPONSE]);
+    for (int i = 0; !status && i < EM_N_NUMBERS_PART; i++)
+        if (part[i].is)
+            status = create_part(w->group, part_name[i], part[i].type, part[i].rank, part[i].extent,
+                                 &w->part[i]);
     return status;
 }
 
 /* Writes texts. Texts that are longer than a reader accepts are refused and not cut, because names
  * are part of the hash. */
-static em_status write_texts(hid_t group, const char *as, int64_t n, char *const *text)
+em_status em_numbers_write_texts(em_numbers_writer *w, const char *as, int64_t n, char *const *text)
 {
     const hsize_t extent = (hsize_t)n;
     EM_SCOPED_ID hid_t type = H5Tcopy(H5T_C_S1), dataset = H5I_INVALID_HID;
@@ -465,15 +456,10 @@ static em_status write_texts(hid_t group, const char *as, int64_t n, char *const
     H5Tset_size(type, width);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    status = status ? status : create_part(group, as, type, 1, &extent, &dataset);
+    status = status ? status : create_part(w->group, as, type, 1, &extent, &dataset);
     return status ? status
                   : em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all),
                                 dataset, "cannot write '%s'", as);
-}
-
-em_status em_numbers_write_texts(em_numbers_writer *w, const char *as, int64_t n, char *const *text)
-{
-    return write_texts(w->group, as, n, text);
 }
 
 static em_status write_digits(hid_t group, const char *name, uint64_t value)
@@ -527,7 +513,7 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
     }
     status = status ? status : write_about(form, source, w);
     if (!status)
-        status = name ? write_texts(w->group, "name", form->n_column, name)
+        status = name ? em_numbers_write_texts(w, "name", form->n_column, name)
                       : write_digits(w->group, "columns", (uint64_t)form->n_column);
     return status ? status : create_parts(form, w);
 }
@@ -547,19 +533,19 @@ em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t f
     return status ? status : em_h5_fault("hdf5-write", w->part[part]);
 }
 
-em_status em_numbers_finish(em_numbers_writer **out)
+em_status em_numbers_finish(em_numbers_writer **out, em_status status)
 {
     em_numbers_writer *w = *out;
-    em_status status = EM_OK;
     herr_t closed = 0;
 
     if (!w)
-        return EM_OK;
+        return status;
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
         closed = em_h5_close(&w->part[i]) < 0 ? -1 : closed;
     closed = em_h5_close(&w->group) < 0 ? -1 : closed;
-    if (w->file >= 0 && closed >= 0)
-        status = em_h5_check(H5Fflush(w->file, H5F_SCOPE_GLOBAL), w->file, "cannot write");
+    const bool flushes = w->file >= 0 && closed >= 0;
+    const herr_t flushed = flushes ? H5Fflush(w->file, H5F_SCOPE_GLOBAL) : 0;
+    status = status ? status : em_h5_check(flushed, w->file, "cannot write");
     if ((em_h5_close(&w->file) < 0 || closed < 0) && !status)
         status = em_fail(EM_EIO, "the file could not be closed: is the disk full?");
     em_release(out);

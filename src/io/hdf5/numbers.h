@@ -32,7 +32,10 @@ typedef struct em_numbers_form {
     int64_t n_entry; /* of a sparse table; -1: dense */
     bool labelled;   /* the response is stored apart */
     bool hashed;
-    uint64_t hash; /* where hashed */
+    uint64_t hash;  /* where hashed */
+    char *index[2]; /* of a matrix of AnnData, sparse or dense: the datasets with the names of its
+                       columns and of its rows; NULL: the table is no such matrix */
+    bool has_index[2]; /* whether they exist */
 } em_numbers_form;
 
 /* The group of the table in files of emass convert. */
@@ -50,13 +53,6 @@ em_status em_numbers_open(const char *path, const char *place, em_numbers **out)
 void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
 
 em_numbers_form em_numbers_form_of(const em_numbers *numbers);
-
-/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData, sparse or
- * dense; NULL: the table is no such matrix. */
-const char *em_numbers_index_of(const em_numbers *numbers, bool rows);
-
-/* Whether that dataset exists. */
-bool em_numbers_has_index(const em_numbers *numbers, bool rows);
 
 /* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there
  * are none. Errors: EM_EDATA, EM_EMEMORY. */
@@ -95,5 +91,5 @@ em_status em_numbers_write(em_numbers_writer *writer, em_numbers_part part, int6
 em_status em_numbers_write_texts(em_numbers_writer *writer, const char *as, int64_t n,
                                  char *const *text);
 
-/* Writes what is left and closes; NULL-safe. Errors: EM_EIO. */
-em_status em_numbers_finish(em_numbers_writer **writer);
+/* Writes what is left and closes; NULL-safe. Returns `status` if it is an error. Errors: EM_EIO. */
+em_status em_numbers_finish(em_numbers_writer **writer, em_status status);

@@ -51,9 +51,7 @@ static em_status open_table(const char *path, int64_t n_row, int64_t n_column, u
 
 static em_status close_table(table_file *file, em_status status)
 {
-    const em_status finished = em_numbers_finish(&file->writer);
-
-    status = status ? status : finished;
+    status = em_numbers_finish(&file->writer, status);
     if (!status && link(file->part, file->path) != 0 && errno == EEXIST)
         status = refuse_file(file->path); /* another program has made it meanwhile */
     else if (!status && access(file->path, F_OK) != 0 && rename(file->part, file->path) != 0)
@@ -203,7 +201,7 @@ static em_status read_row_names(const char *path, char ***name)
     EM_SCOPED_BY(em_numbers_close) em_numbers *numbers = NULL;
     em_status status = em_numbers_open(path, EM_NUMBERS_PLACE, &numbers);
 
-    if (!status && em_numbers_index_of(numbers, true))
+    if (!status && em_numbers_form_of(numbers).index[true])
         status = em_read_index(numbers, path, true, name);
     return status;
 }
