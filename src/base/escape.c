@@ -179,6 +179,21 @@ em_excerpt em_excerpt_of(const char *text)
     return excerpt;
 }
 
+void em_print_quoted(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
 void em_escape_html(FILE *out, const char *text)
 {
     static const char *const entity[UCHAR_MAX + 1] = {

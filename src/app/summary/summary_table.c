@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/system/terminal.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -147,21 +148,6 @@ void em_table_print(em_summary_table *table, FILE *out)
     }
 }
 
-static void print_quoted(const char *text, FILE *out)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
 void em_table_print_csv(const em_summary_table *table, FILE *out)
 {
     fputs("name", out);
@@ -169,7 +155,7 @@ void em_table_print_csv(const em_summary_table *table, FILE *out)
         fprintf(out, ",%s", table->column[j].name);
     fputc('\n', out);
     for (int64_t i = 0; i < table->n_row; i++) {
-        print_quoted(table->row[i].name, out);
+        em_print_quoted(out, table->row[i].name);
         for (int64_t j = 0; j < table->n_column; j++) {
             const double x = table->row[i].value[j];
             fprintf(out, ",%.17g", isnan(x) ? fabs(x) : x); /* 0 / 0 has a sign, here and there */

@@ -141,7 +141,7 @@ static void print_csv(const em_topics *t)
             if (t->coherence && !isnan(t->coherence[k]))
                 printf("%.9g", t->coherence[k]);
             printf(",%lld,", (long long)t->n_found[k]);
-            em_topics_print_quoted(t->word[v]);
+            em_print_quoted(stdout, t->word[v]);
             printf(",%.9g\n", (double)t->mean[k * t->n_word + v]);
         }
 }
@@ -163,9 +163,8 @@ static em_status check_options(const topics_options *o)
 
 static em_status print_topics(em_topics *t, const topics_options *o)
 {
-    em_status status = em_topics_rank(t);
+    em_status status = em_topics_find_coherence(1, &t);
 
-    status = status ? status : em_topics_find_coherence(1, &t);
     if (!status && t->html)
         return em_topics_write_page(t);
     if (!status && o->csv)
@@ -245,7 +244,6 @@ static em_status report_topics(const em_command_host *host, FILE *out)
     em_topics *const one = &t;
     em_status status = em_topics_read(&t);
 
-    status = status ? status : em_topics_rank(&t);
     status = status ? status : em_topics_find_coherence(1, &one);
     return status ? status : em_topics_put(out, &t);
 }

@@ -42,11 +42,12 @@ typedef struct em_topics {
     int by_gibbs; /* whether documents are folded in by the model's Gibbs sampler, not by EM */
     long n_top;   /* words of each topic that are shown and that coherence takes */
     int64_t n_chain, n_topic, n_word;
-    char *verdict; /* of the run; NULL: none is stored */
-    char *data;    /* hash of its data; NULL: none is stored */
-    char **word;   /* [n_word] */
-    double *share; /* [n_chain][n_topic] */
-    double *alpha; /* [n_chain][n_topic]; NULL: none */
+    char *verdict;  /* of the run; NULL: none is stored */
+    char *data;     /* hash of its data; NULL: none is stored */
+    double seconds; /* of its sampling; NaN: not stored */
+    char **word;    /* [n_word] */
+    double *share;  /* [n_chain][n_topic] */
+    double *alpha;  /* [n_chain][n_topic]; NULL: none */
     em_topic_score score[EM_TOPIC_SCORES];
     float *mean;          /* [n_topic][n_word] mean of phi over the chains that have the topic */
     double *mean_share;   /* [n_topic] likewise */
@@ -58,20 +59,17 @@ typedef struct em_topics {
     double *coherence;    /* [n_topic] NPMI; NULL: not known */
 } em_topics;
 
-/* Reads the run t->path into the members of t from n_chain to n_found. Local. Errors: EM_EDATA,
- * EM_EMEMORY. */
+/* Reads the run t->path into the members of t from n_chain to n_preferred. n_top is at most n_word
+ * then. Local. Errors: EM_EDATA, EM_EMEMORY. */
 em_status em_topics_read(em_topics *t);
 
-/* Sets order, top and n_preferred. Local. Errors: EM_EMEMORY. */
-em_status em_topics_rank(em_topics *t);
+/* Finds the `n` largest of x [size], the largest first. There are as many. Local. */
+void em_topics_largest(int64_t size, const float *x, long n, int32_t *out);
 
 /* Frees the arrays that coherence does not need: those with an element for each word or each chain.
  * The verdict and the scores are kept. */
 void em_topics_release_words(em_topics *t);
 void em_topics_release(em_topics *t); /* Frees all members but the texts set by the caller. */
-
-/* Prints a text to the standard output as a quoted field of CSV. Local. */
-void em_topics_print_quoted(const char *text);
 
 /* Whether topic k is junk; false if coherence is not known. Local. */
 bool em_topic_is_junk(const em_topics *t, int64_t k);

@@ -2,71 +2,61 @@
 #include "base/memory.h"
 #include "base/page.h"
 #include "base/text.h"
-#include "io/draws/reader.h"
 #include "par/world.h"
 #include "topics/command/topics_command.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The measures by which numbers of topics are compared. */
+/* The measures by which numbers of topics are compared. The coherence is the mean weighted by
+ * share. Shares of topics are those with an NPMI of 0 or less, and those that all chains found. */
+enum { PERPLEXITY, COHERENCE, JUNK, COMMON, SECONDS, N_MEASURE };
+
+static const struct {
+    const char *title, *format; /* of a value on the page */
+    double scale;               /* of the format */
+    const char *row_format;     /* on the terminal */
+    int width;                  /* there */
+} measures[N_MEASURE] = {
+    {"Held-out perplexity", "%.1f", 1, "  %10.1f", 12},
+    {"Coherence (mean NPMI, weighted by the shares of topics)", "%.3f", 1, "  %6.3f", 8},
+    {"Junk topics, %", "%.1f", 100, "  %5.1f%%", 8},
+    {"Topics that all chains found, %", "%.1f", 100, "  %12.1f%%", 15},
+    {"Seconds of sampling", "%.3g", 1, "  %7.1f", 9}};
+
+/* A run. The verdict of its topics is "converged", "converged with warnings" or "not converged". */
 typedef struct run_row {
-    int64_t n_topic, n_chain;
-    double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
-    double junk, common;          /* shares of topics: NPMI of 0 or less; found by all chains */
-    double seconds;
-    char *data;    /* hash of the data; NULL: not known */
-    char *verdict; /* "converged", "converged with warnings" or "not converged"; NULL: not known */
+    em_topics t;             /* without what em_topics_release_words frees */
+    double value[N_MEASURE]; /* NaN: not known */
 } run_row;
 
-/* Sets all but seconds. */
-static void set_row(em_topics *t, run_row *row)
+static void set_row(run_row *row)
 {
+    const em_topics *t = &row->t;
     const double n = (double)t->n_topic;
     double share = 0, sum = 0;
 
-    row->n_topic = t->n_topic;
-    row->n_chain = t->n_chain;
-    row->perplexity = row->coherence = NAN;
-    row->junk = t->coherence ? 0 : NAN;
+    row->value[PERPLEXITY] = row->value[COHERENCE] = NAN;
+    row->value[JUNK] = t->coherence ? 0 : NAN;
+    row->value[SECONDS] = t->seconds;
     if (t->score[0].pooled)
-        row->perplexity = t->score[0].pooled[0];
+        row->value[PERPLEXITY] = t->score[0].pooled[0];
     else if (t->score[0].perplexity)
-        row->perplexity = t->score[0].perplexity[0];
+        row->value[PERPLEXITY] = t->score[0].perplexity[0];
     for (int64_t k = 0; k < t->n_topic; k++) {
-        row->common += (double)(t->n_found[k] == t->n_chain) / n;
+        row->value[COMMON] += (double)(t->n_found[k] == t->n_chain) / n;
         if (!t->coherence || isnan(t->coherence[k]))
             continue;
-        row->junk += (double)em_topic_is_junk(t, k) / n;
+        row->value[JUNK] += (double)em_topic_is_junk(t, k) / n;
         share += t->mean_share[k];
         sum += t->mean_share[k] * t->coherence[k];
     }
     if (share > 0)
-        row->coherence = sum / share;
-    row->verdict = t->verdict;
-    row->data = t->data;
-    t->verdict = t->data = NULL;
-    if (row->verdict)
-        row->verdict[strcspn(row->verdict, ":")] = '\0';
-}
-
-/* Reads a run, without what is needed no longer. */
-static em_status read_run(em_topics *t, run_row *row)
-{
-    em_reader *reader = NULL;
-    em_status status = em_reader_open(t->path, NULL, &reader);
-
-    row->seconds = NAN;
-    if (!status)
-        em_reader_real(reader, "sampling_time", &row->seconds);
-    em_reader_close(&reader);
-    status = status ? status : em_topics_read(t);
-    status = status ? status : em_topics_rank(t);
-    em_topics_release_words(t);
-    return status;
+        row->value[COHERENCE] = sum / share;
+    if (t->verdict)
+        t->verdict[strcspn(t->verdict, ":")] = '\0';
 }
 
 static bool are_same(const char *data, const char *other)
@@ -75,7 +65,7 @@ static bool are_same(const char *data, const char *other)
 }
 
 /* Runs on the same data are counted together, so that their corpus is read once. */
-static em_status find_coherences(int64_t n, em_topics *t)
+static em_status find_coherences(int64_t n, run_row *row)
 {
     EM_SCOPED em_topics **alike = NULL;
     EM_SCOPED bool *found = NULL;
@@ -83,33 +73,32 @@ static em_status find_coherences(int64_t n, em_topics *t)
 
     for (int64_t i = 0; !status && i < n; i++) {
         int64_t n_alike = 0;
-        for (int64_t j = i; j < n && !found[i]; j++)
-            if (j == i || (are_same(t[i].data, t[j].data) && t[j].n_word == t[i].n_word))
-                alike[n_alike++] = &t[j];
-        for (int64_t j = 0; j < n_alike; j++)
-            found[alike[j] - t] = true;
-        if (n_alike > 0)
-            status = em_topics_find_coherence(n_alike, alike);
+        if (found[i])
+            continue;
+        for (int64_t j = i; j < n; j++)
+            if (j == i ||
+                (are_same(row[i].t.data, row[j].t.data) && row[j].t.n_word == row[i].t.n_word)) {
+                alike[n_alike++] = &row[j].t;
+                found[j] = true;
+            }
+        status = em_topics_find_coherence(n_alike, alike);
     }
     return status;
 }
 
 static em_status read_rows(const em_command_host *host, const em_topics_comparison *c, run_row *row)
 {
-    EM_SCOPED em_topics *t = NULL;
-    em_status status = em_allocate(host->n_file, sizeof *t, &t);
+    em_status status = EM_OK;
 
     for (int64_t i = 0; !status && i < host->n_file; i++) {
-        t[i] = (em_topics){
+        row[i].t = (em_topics){
             .host = host, .path = host->file[i], .folder = c->folder, .n_top = c->n_top};
-        status = read_run(&t[i], &row[i]);
+        status = em_topics_read(&row[i].t);
+        em_topics_release_words(&row[i].t);
     }
-    status = status ? status : find_coherences(host->n_file, t);
-    for (int64_t i = 0; t && i < host->n_file; i++) {
-        if (!status)
-            set_row(&t[i], &row[i]);
-        em_topics_release(&t[i]);
-    }
+    status = status ? status : find_coherences(host->n_file, row);
+    for (int64_t i = 0; !status && i < host->n_file; i++)
+        set_row(&row[i]);
     return status;
 }
 
@@ -119,33 +108,30 @@ static const char explanation[] =
     "coherence\nof the topics, weighted by their shares. junk: topics with an npmi of 0 or less.\n";
 
 /* Prints a number of a row, or a sign if it is not known. */
-static void print_number(const char *format, double value, int width, const char *unknown)
+static void print_number(FILE *out, const char *format, double value, int width,
+                         const char *unknown)
 {
     if (isnan(value))
-        printf("%*s", width, unknown);
+        fprintf(out, "%*s", width, unknown);
     else
-        printf(format, value);
+        fprintf(out, format, value);
 }
 
 static void print_csv_row(const char *file, const run_row *r)
 {
-    const double value[] = {r->perplexity, r->coherence, r->junk, r->common, r->seconds};
-
-    em_topics_print_quoted(file);
-    printf(",%lld,%lld", (long long)r->n_topic, (long long)r->n_chain);
-    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        print_number(",%.9g", value[i], 1, ",");
-    printf(",%s\n", r->verdict ? r->verdict : "");
+    em_print_quoted(stdout, file);
+    printf(",%lld,%lld", (long long)r->t.n_topic, (long long)r->t.n_chain);
+    for (int i = 0; i < N_MEASURE; i++)
+        print_number(stdout, ",%.9g", r->value[i], 1, ",");
+    printf(",%s\n", r->t.verdict ? r->t.verdict : "");
 }
 
 static void print_row(const char *file, const run_row *r)
 {
-    printf("%6lld  %6lld", (long long)r->n_topic, (long long)r->n_chain);
-    print_number("  %10.1f", r->perplexity, 12, "-");
-    print_number("  %6.3f", r->coherence, 8, "-");
-    print_number("  %5.1f%%", 100 * r->junk, 8, "-");
-    print_number("  %12.1f%%", 100 * r->common, 15, "-");
-    print_number("  %7.1f", r->seconds, 9, "-");
+    printf("%6lld  %6lld", (long long)r->t.n_topic, (long long)r->t.n_chain);
+    for (int i = 0; i < N_MEASURE; i++)
+        print_number(stdout, measures[i].row_format, measures[i].scale * r->value[i],
+                     measures[i].width, "-");
     printf("  %s\n", file);
 }
 
@@ -154,7 +140,7 @@ static void print_unconverged(const em_command_host *host, const run_row *row)
     const char *between = "Not converged: ";
 
     for (int64_t i = 0; i < host->n_file; i++)
-        if (row[i].verdict && strcmp(row[i].verdict, "not converged") == 0) {
+        if (row[i].t.verdict && strcmp(row[i].t.verdict, "not converged") == 0) {
             printf("%s%s", between, host->file[i]);
             between = ", ";
         }
@@ -183,7 +169,8 @@ static void warn_of_other_data(int64_t n, const run_row *row)
     bool alike = true;
 
     for (int64_t i = 1; i < n; i++)
-        alike = alike && (!row[0].data || !row[i].data || are_same(row[0].data, row[i].data));
+        alike =
+            alike && (!row[0].t.data || !row[i].t.data || are_same(row[0].t.data, row[i].t.data));
     if (!alike)
         em_say("warning: topics: these runs have different data, so their perplexities are not "
                "comparable");
@@ -191,48 +178,24 @@ static void warn_of_other_data(int64_t n, const run_row *row)
 
 /* ---------------------------------------------------------------- the page */
 
-/* A column of the table. */
-typedef struct figure {
-    const char *title, *format; /* of a value */
-    size_t offset;              /* of a double in run_row */
-    double scale;
-} figure;
-
-static const figure figures[] = {
-    {"Held-out perplexity", "%.1f", offsetof(run_row, perplexity), 1},
-    {"Coherence (mean NPMI, weighted by the shares of topics)", "%.3f",
-     offsetof(run_row, coherence), 1},
-    {"Junk topics, %", "%.1f", offsetof(run_row, junk), 100},
-    {"Topics that all chains found, %", "%.1f", offsetof(run_row, common), 100},
-    {"Seconds of sampling", "%.3g", offsetof(run_row, seconds), 1}};
-
-enum { N_FIGURE = sizeof figures / sizeof *figures };
-
-static double value_of(const figure *f, const run_row *row)
+static double value_of(int measure, const run_row *row)
 {
-    return f->scale * *(const double *)((const char *)row + f->offset);
+    return measures[measure].scale * row->value[measure];
 }
 
 /* Writes the figure of a measure, unless no run has the measure. x, y: memory for n numbers. */
-static void put_figure(FILE *out, const figure *f, int64_t n, const run_row *const *row, double *x,
+static void put_figure(FILE *out, int measure, int64_t n, const run_row *const *row, double *x,
                        double *y)
 {
     int64_t known = 0;
 
     for (int64_t i = 0; i < n; i++)
-        if (isfinite(value_of(f, row[i]))) {
-            x[known] = (double)row[i]->n_topic;
-            y[known++] = value_of(f, row[i]);
+        if (isfinite(value_of(measure, row[i]))) {
+            x[known] = (double)row[i]->t.n_topic;
+            y[known++] = value_of(measure, row[i]);
         }
     if (known > 0)
-        em_topics_put_curve(out, f->title, f->format, known, x, y);
-}
-
-static void put_cell(FILE *out, const figure *f, const run_row *row)
-{
-    fprintf(out, "<td class=\"n\">");
-    if (isfinite(value_of(f, row)))
-        fprintf(out, f->format, value_of(f, row));
+        em_topics_put_curve(out, measures[measure].title, measures[measure].format, known, x, y);
 }
 
 static void put_table(FILE *out, const em_command_host *host, const run_row *row)
@@ -241,11 +204,14 @@ static void put_table(FILE *out, const em_command_host *host, const run_row *row
             "<div class=\"wide\"><table><thead><tr><th>topics<th>chains<th>perplexity<th>npmi"
             "<th>junk, %%<th>in all chains, %%<th>seconds<th>verdict<th>file</thead><tbody>\n");
     for (int64_t i = 0; i < host->n_file; i++) {
-        fprintf(out, "<tr><td class=\"n\">%lld<td class=\"n\">%lld", (long long)row[i].n_topic,
-                (long long)row[i].n_chain);
-        for (int f = 0; f < N_FIGURE; f++)
-            put_cell(out, &figures[f], &row[i]);
-        fprintf(out, "<td>%s<td>", row[i].verdict ? row[i].verdict : "");
+        fprintf(out, "<tr><td class=\"n\">%lld<td class=\"n\">%lld", (long long)row[i].t.n_topic,
+                (long long)row[i].t.n_chain);
+        for (int k = 0; k < N_MEASURE; k++) {
+            fprintf(out, "<td class=\"n\">");
+            if (isfinite(row[i].value[k]))
+                fprintf(out, measures[k].format, value_of(k, &row[i]));
+        }
+        fprintf(out, "<td>%s<td>", row[i].t.verdict ? row[i].t.verdict : "");
         em_escape_html(out, host->file[i]);
         fprintf(out, "\n");
     }
@@ -256,7 +222,7 @@ static int by_topics(const void *a, const void *b)
 {
     const run_row *const *x = a, *const *y = b;
 
-    return ((*x)->n_topic > (*y)->n_topic) - ((*x)->n_topic < (*y)->n_topic);
+    return ((*x)->t.n_topic > (*y)->t.n_topic) - ((*x)->t.n_topic < (*y)->t.n_topic);
 }
 
 static em_status write_page(const em_command_host *host, const char *path, const run_row *row)
@@ -273,8 +239,8 @@ static em_status write_page(const em_command_host *host, const char *path, const
             sorted[i] = &row[i];
         qsort(sorted, (size_t)host->n_file, sizeof *sorted, by_topics);
         put_table(page.out, host, row);
-        for (int f = 0; f < N_FIGURE; f++)
-            put_figure(page.out, &figures[f], host->n_file, sorted, x, y);
+        for (int k = 0; k < N_MEASURE; k++)
+            put_figure(page.out, k, host->n_file, sorted, x, y);
         fprintf(page.out, "</body></html>\n");
     }
     return em_page_close(&page, made ? made : status);
@@ -294,7 +260,7 @@ em_status em_topics_compare(const em_command_host *host, const em_topics_compari
     if (!status && c->page)
         status = write_page(host, c->page, row);
     for (int64_t i = 0; row && i < host->n_file; i++)
-        em_release_all(&row[i].verdict, &row[i].data);
+        em_topics_release(&row[i].t);
     em_release(&row);
     return status;
 }

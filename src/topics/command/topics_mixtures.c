@@ -1,6 +1,7 @@
 /* Writes tables of topics and of the mixtures of topics in new documents to files. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/corpus/corpus_table.h"
 #include "data/reader/readers.h"
 #include "io/draws/reader.h"
@@ -170,7 +171,7 @@ static em_status put_mixture(void *to, int64_t d, em_document of)
     if (f->file.writer)
         return em_numbers_write(f->file.writer, EM_NUMBERS_VALUE, d, 1, f->room);
     if (f->name)
-        em_topics_print_quoted(f->name[d]);
+        em_print_quoted(stdout, f->name[d]);
     else
         printf("%lld", (long long)d);
     for (int64_t k = 0; k < n; k++)

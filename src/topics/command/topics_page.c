@@ -50,15 +50,15 @@ static em_status read_trace(const char *path, const char *name, trace *out)
     EM_SCOPED_BY(em_reader_close) em_reader *reader = NULL;
     em_status status = em_reader_open(path, "posterior", &reader);
 
+    const int64_t i = status ? -1 : em_reader_find(reader, name);
+
     *out = (trace){0};
-    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++)
-        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0 && !out->value) {
-            out->n_chain = em_reader_n_chain(reader);
-            out->n_draw = em_reader_n_draw(reader);
-            status = em_allocate(out->n_chain * out->n_draw, sizeof(double), &out->value);
-            status = status ? status : em_reader_elements(reader, i, 0, 1, out->value);
-        }
-    return status;
+    if (i < 0)
+        return status;
+    out->n_chain = em_reader_n_chain(reader);
+    out->n_draw = em_reader_n_draw(reader);
+    status = em_allocate(out->n_chain * out->n_draw, sizeof(double), &out->value);
+    return status ? status : em_reader_elements(reader, i, 0, 1, out->value);
 }
 
 static void range_of(const trace *of, double *low, double *high)
@@ -167,32 +167,20 @@ static em_status put_traces(FILE *out, const em_topics *t)
 
 /* ---------------------------------------------------------------- topics */
 
-/* Lists the topics that overlap with this one at all, the nearest first. */
-static void put_nearest(FILE *out, const em_topics *t, const float *overlaps, int64_t k)
+/* Lists the topics that overlap with this one at all, the nearest first. overlap [n_topic] is 0 for
+ * the topic itself. */
+static void put_nearest(FILE *out, const em_topics *t, const float *overlap)
 {
-    int64_t nearest[NEAREST];
-    double much[NEAREST];
-    int n = 0;
+    const long n = (long)em_least(NEAREST, t->n_topic);
+    int32_t nearest[NEAREST];
 
-    for (int64_t j = 0; j < t->n_topic; j++) {
-        const double overlap = j == k ? 0 : overlaps[k * t->n_topic + j];
-        int at = n;
-        if (overlap <= 0 || (n == NEAREST && overlap <= much[n - 1]))
-            continue;
-        n += n < NEAREST;
-        for (at = n - 1; at > 0 && overlap > much[at - 1]; at--) {
-            much[at] = much[at - 1];
-            nearest[at] = nearest[at - 1];
-        }
-        much[at] = overlap;
-        nearest[at] = j;
-    }
-    for (int i = 0; i < n; i++)
-        fprintf(out, "<a href=\"#t%lld\">%lld</a> <span class=\"faint\">%.2f</span> ",
-                (long long)nearest[i], (long long)nearest[i], much[i]);
+    em_topics_largest(t->n_topic, overlap, n, nearest);
+    for (long i = 0; i < n && overlap[nearest[i]] > 0; i++)
+        fprintf(out, "<a href=\"#t%d\">%d</a> <span class=\"faint\">%.2f</span> ", nearest[i],
+                nearest[i], (double)overlap[nearest[i]]);
 }
 
-static void put_topic(FILE *out, const em_topics *t, const float *overlaps, int64_t k)
+static void put_topic(FILE *out, const em_topics *t, const float *overlap, int64_t k)
 {
     fprintf(out, "<tr id=\"t%lld\"><td class=\"n\">%lld<td class=\"n\">%.2f %%", (long long)k,
             (long long)k, 100 * t->mean_share[k]);
@@ -212,7 +200,7 @@ static void put_topic(FILE *out, const em_topics *t, const float *overlaps, int6
         fprintf(out, "</span>");
     }
     fprintf(out, "<td class=\"words\">");
-    put_nearest(out, t, overlaps, k);
+    put_nearest(out, t, overlap);
     fprintf(out, "\n");
 }
 
@@ -222,8 +210,11 @@ static em_status put_topics(FILE *out, const em_topics *t)
     em_status status = em_allocate(t->n_topic * t->n_topic, sizeof *overlaps, &overlaps);
 
     status = status ? status : em_topic_overlaps(t, overlaps);
-    for (int64_t i = 0; !status && i < t->n_topic; i++)
-        put_topic(out, t, overlaps, t->order[i]);
+    for (int64_t i = 0; !status && i < t->n_topic; i++) {
+        float *own = overlaps + t->order[i] * t->n_topic;
+        own[t->order[i]] = 0;
+        put_topic(out, t, own, t->order[i]);
+    }
     return status;
 }
 

@@ -110,33 +110,10 @@ static void define_scores(em_topics *t, em_reader *reader)
     snprintf(t->score[1].doc, sizeof t->score[1].doc, "%s", EM_HELD_OUT_GIBBS_DOC);
 }
 
-em_status em_topics_read(em_topics *t)
-{
-    em_reader *reader = NULL;
-    em_status status = em_reader_open(t->path, NULL, &reader);
-
-    if (!status)
-        define_scores(t, reader);
-    if (!status)
-        (void)em_reader_text(reader, "verdict", &t->verdict);
-    if (!status)
-        (void)em_reader_text(reader, "data_hash", &t->data);
-    if (!status && !em_reader_has(reader, "averages", "phi"))
-        status = em_fail(EM_EDATA,
-                         "%s: found no averages/phi, expected the output of a finished "
-                         "run of a topic model",
-                         t->path);
-    em_reader_close(&reader);
-    status = status ? status : em_reader_open(t->path, "averages", &reader);
-    status = status ? status : read_topics(t, reader);
-    em_reader_close(&reader);
-    return status;
-}
-
 /* ---------------------------------------------------------------- the largest ones */
 
-/* Finds the `n` largest of x[size] by insertion, because n is small. */
-static void largest(int64_t size, const float *x, long n, int32_t *out)
+/* By insertion, because n is small. */
+void em_topics_largest(int64_t size, const float *x, long n, int32_t *out)
 {
     long held = 0;
 
@@ -166,7 +143,7 @@ static int64_t count_preferred(const em_topics *t, int64_t k)
     return n;
 }
 
-em_status em_topics_rank(em_topics *t)
+static em_status rank_topics(em_topics *t)
 {
     if (t->n_top > t->n_word)
         t->n_top = (long)t->n_word;
@@ -178,10 +155,36 @@ em_status em_topics_rank(em_topics *t)
         for (; at > 0 && t->mean_share[k] > t->mean_share[t->order[at - 1]]; at--)
             t->order[at] = t->order[at - 1];
         t->order[at] = k;
-        largest(t->n_word, t->mean + k * t->n_word, t->n_top, t->top + k * t->n_top);
+        em_topics_largest(t->n_word, t->mean + k * t->n_word, t->n_top, t->top + k * t->n_top);
         t->n_preferred[k] = count_preferred(t, k);
     }
     return status;
+}
+
+/* ---------------------------------------------------------------- the whole run */
+
+em_status em_topics_read(em_topics *t)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(t->path, NULL, &reader);
+
+    t->seconds = NAN;
+    if (!status) {
+        define_scores(t, reader);
+        (void)em_reader_text(reader, "verdict", &t->verdict);
+        (void)em_reader_text(reader, "data_hash", &t->data);
+        em_reader_real(reader, "sampling_time", &t->seconds);
+    }
+    if (!status && !em_reader_has(reader, "averages", "phi"))
+        status = em_fail(EM_EDATA,
+                         "%s: found no averages/phi, expected the output of a finished "
+                         "run of a topic model",
+                         t->path);
+    em_reader_close(&reader);
+    status = status ? status : em_reader_open(t->path, "averages", &reader);
+    status = status ? status : read_topics(t, reader);
+    em_reader_close(&reader);
+    return status ? status : rank_topics(t);
 }
 
 void em_topics_release_words(em_topics *t)
@@ -197,21 +200,4 @@ void em_topics_release(em_topics *t)
         em_release_all(&t->score[i].perplexity, &t->score[i].pooled);
     em_release_all(&t->mean_share, &t->n_found, &t->order, &t->top, &t->n_preferred, &t->coherence,
                    &t->verdict, &t->data);
-}
-
-/* Prints a word as a CSV field. It is quoted, because it may contain a comma or a quote (RFC 4180).
- */
-void em_topics_print_quoted(const char *text)
-{
-    if (!strpbrk(text, ",\"\n")) {
-        printf("%s", text);
-        return;
-    }
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
 }
