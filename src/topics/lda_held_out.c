@@ -11,8 +11,6 @@
 
 enum { SCORED = 5 };
 
-#define LEAST_PHI 1e-12F
-
 static bool is_scored(int64_t document, int64_t token)
 {
     const em_stream stream = {.iteration = (uint64_t)document, .purpose = EM_RNG_DATA};
@@ -93,11 +91,6 @@ em_status em_held_out_create(em_owner *owner, const em_corpus *corpus, const em_
     return status;
 }
 
-static float floored(float x)
-{
-    return x > LEAST_PHI ? x : LEAST_PHI;
-}
-
 em_status em_held_out_with_gibbs(em_owner *owner, em_held_out *h, const em_lda_shape *shape)
 {
     int64_t most = 0;
@@ -123,7 +116,7 @@ static double fold_in(const em_held_out *h, const em_lda_shape *shape,
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < shape->n_topic; k++)
             h->rows[i * shape->stride + k] =
-                floored(parameters->phi[h->fold_word[first + i] * shape->stride + k]);
+                em_topic_floored(parameters->phi[h->fold_word[first + i] * shape->stride + k]);
     if (parameters->stream)
         em_fold_in_gibbs(h->gibbs, parameters->stream, &document, parameters->alpha, h->mixture);
     else
@@ -146,7 +139,7 @@ int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape,
             const float *row = parameters->phi + h->score_word[i] * shape->stride;
             double *mean = &average[i - h->first_score], p = 0;
             for (int64_t k = 0; k < shape->n_topic; k++)
-                p += h->mixture[k] * floored(row[k]);
+                p += h->mixture[k] * em_topic_floored(row[k]);
             p /= total;
             *mean += (p - *mean) / (double)(n + 1);
             sum += em_topic_in_units(h->score_count[i] * log(p));

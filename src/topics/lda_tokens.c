@@ -136,11 +136,6 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
 
 /* ---------------------------------------------------------------- sums over documents */
 
-static int64_t density_of(double alpha, int64_t n)
-{
-    return em_topic_in_units(lgamma(alpha + (double)n) - lgamma(alpha));
-}
-
 static int64_t slope_of(double alpha, int64_t n)
 {
     return em_topic_in_units(em_digamma(alpha + (double)n) - em_digamma(alpha));
@@ -154,7 +149,7 @@ static void fill_table(em_tokens *tokens, const double *alpha)
             continue;
         tokens->table_alpha[k] = alpha[k];
         for (int64_t n = 0; n < EM_LDA_TABLE; n++) {
-            tokens->table[k][n][0] = density_of(alpha[k], n);
+            tokens->table[k][n][0] = em_topic_density(alpha[k], n);
             tokens->table[k][n][1] = slope_of(alpha[k], n);
         }
     }
@@ -165,7 +160,7 @@ static void add_terms(const em_tokens *tokens, const em_sweep *sweep, int64_t k,
     const bool known = n < EM_LDA_TABLE;
     const double alpha = sweep->alpha[k];
 
-    sweep->sums[EM_LDA_DENSITY] += known ? tokens->table[k][n][0] : density_of(alpha, n);
+    sweep->sums[EM_LDA_DENSITY] += known ? tokens->table[k][n][0] : em_topic_density(alpha, n);
     sweep->sums[EM_LDA_SLOPES + k] += known ? tokens->table[k][n][1] : slope_of(alpha, n);
 }
 
@@ -174,7 +169,7 @@ static void sum_block(const em_tokens *tokens, const em_token_block *block, cons
 {
     for (int64_t i = 0; i < block->n_document; i++) {
         const int64_t length = tokens->length[block->first_document + i];
-        sweep->sums[EM_LDA_DENSITY] -= density_of(total, length);
+        sweep->sums[EM_LDA_DENSITY] -= em_topic_density(total, length);
         sweep->sums[EM_LDA_TOTAL_SLOPE] += slope_of(total, length);
         if (tokens->sparse) {
             const em_topic_list *list = &tokens->list[i];

@@ -89,6 +89,18 @@ static inline int64_t em_topic_in_units(double x)
     return (int64_t)llround(x / EM_TOPIC_UNIT);
 }
 
+/* A probability of a word by which documents are folded in; none is 0. Local. */
+static inline float em_topic_floored(float phi)
+{
+    return phi > 1e-12F ? phi : 1e-12F;
+}
+
+/* log Gamma(x + n) / Gamma(x) in these units. Local. */
+static inline int64_t em_topic_density(double x, int64_t n)
+{
+    return em_topic_in_units(lgamma(x + (double)n) - lgamma(x));
+}
+
 /*
  * The order of sums over documents d, in units of EM_TOPIC_UNIT. With A = sum_k alpha_k:
  *     [EM_LDA_DENSITY]      log p(topics of all tokens | alpha)

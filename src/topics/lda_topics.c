@@ -157,12 +157,6 @@ void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
                 (float)((beta + count[(v - words.first) * shape->stride + k]) * room[k]);
 }
 
-/* log Gamma(beta + n) / Gamma(beta) */
-static int64_t density_of(double beta, int64_t n)
-{
-    return em_topic_in_units(lgamma(beta + (double)n) - lgamma(beta));
-}
-
 /* beta times the derivative of log Gamma(beta + n) / Gamma(beta). For a small beta the derivative
  * itself could be of any size. */
 static int64_t slope_of(double beta, int64_t n)
@@ -190,7 +184,7 @@ static int64_t sum_terms(const em_lda_shape *shape, em_lda_words words, double b
 int64_t em_lda_log_words(const em_lda_shape *shape, em_lda_words words, double beta,
                          const int32_t *count)
 {
-    return sum_terms(shape, words, beta, density_of, count);
+    return sum_terms(shape, words, beta, em_topic_density, count);
 }
 
 int64_t em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total)

@@ -16,8 +16,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define ALPHA     0.1 /* of EM, if the file has none */
-#define LEAST_PHI 1e-12F
+#define ALPHA 0.1 /* of EM, if the file has none */
 
 enum { GATHERED = 16 }; /* topics at a time: a cache line of phi of a word */
 
@@ -119,10 +118,8 @@ static void gather_phi(const folding *f, em_document of)
     for (int64_t first = 0; first < t->n_topic; first += GATHERED) {
         const int64_t end = em_least(first + GATHERED, t->n_topic);
         for (int64_t i = 0; i < of.n; i++)
-            for (int64_t k = first; k < end; k++) {
-                const float phi = t->mean[k * t->n_word + of.word[i]];
-                f->rows[i * f->stride + k] = phi > LEAST_PHI ? phi : LEAST_PHI;
-            }
+            for (int64_t k = first; k < end; k++)
+                f->rows[i * f->stride + k] = em_topic_floored(t->mean[k * t->n_word + of.word[i]]);
     }
 }
 
