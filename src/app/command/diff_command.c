@@ -14,6 +14,7 @@
 #include "run/output/output.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,15 +64,32 @@ static void name_distance(em_storage storage, const double *value, size_t bytes,
         snprintf(out, bytes, ", %llu ulp%s", (unsigned long long)ulps, em_plural(ulps));
 }
 
+/* Prints a line about a difference. */
+static void EM_PRINTF(2, 3) print_line(diff *d, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+    d->n_line++;
+}
+
+static void say_alone(diff *d, const char *what, const char *name, int which)
+{
+    print_line(d, "%s%s%s: in %s alone", what, *what ? " " : "", name, d->path[which]);
+}
+
 static void print_difference(diff *d, const char *group, const char *where, em_storage storage,
                              const em_difference *found)
 {
     char distance[48];
 
     name_distance(storage, found->value, sizeof distance, distance);
-    printf("%s: %s: %.17g | %.17g%s; %lld of %lld numbers differ\n", group, where, found->value[0],
-           found->value[1], distance, (long long)found->count, (long long)found->of);
-    d->n_line++;
+    print_line(d, "%s: %s: %.17g | %.17g%s; %lld of %lld numbers differ", group, where,
+               found->value[0], found->value[1], distance, (long long)found->count,
+               (long long)found->of);
 }
 
 /* ---------------------------------------------------------------- draws */
@@ -107,42 +125,34 @@ static em_status compare_variable(diff *d, const char *group, em_reader **reader
     return status;
 }
 
-static void say_alone(diff *d, const char *what, const char *name, int which)
-{
-    printf("%s%s%s: in %s alone\n", what, *what ? " " : "", name, d->path[which]);
-    d->n_line++;
-}
-
 static void compare_extent(diff *d, const char *group, em_reader **reader)
 {
     const int64_t n_chain[] = {em_reader_n_chain(reader[0]), em_reader_n_chain(reader[1])};
     const int64_t n_draw[] = {em_reader_n_draw(reader[0]), em_reader_n_draw(reader[1])};
 
-    if (n_chain[0] == n_chain[1] && n_draw[0] == n_draw[1])
-        return;
-    printf("%s: %lld chains x %lld draws | %lld chains x %lld draws\n", group,
-           (long long)n_chain[0], (long long)n_draw[0], (long long)n_chain[1],
-           (long long)n_draw[1]);
-    d->n_line++;
+    if (n_chain[0] != n_chain[1] || n_draw[0] != n_draw[1])
+        print_line(d, "%s: %lld chains x %lld draws | %lld chains x %lld draws", group,
+                   (long long)n_chain[0], (long long)n_draw[0], (long long)n_chain[1],
+                   (long long)n_draw[1]);
 }
 
-/* Compares labels element by element, and prints the names of elements whose labels differ. */
-static bool has_other_labels(diff *d, const char *group, const em_reader_variable *a,
-                             const em_reader_variable *b)
+/* Compares labels element by element, and prints the first that differ. Returns whether there are
+ * as many. */
+static bool compare_names(diff *d, const char *group, const em_reader_variable *a,
+                          const em_reader_variable *b)
 {
+    int64_t k = 0;
+
     if (a->size != b->size) {
-        printf("%s: %s: %lld numbers a draw | %lld numbers a draw\n", group, a->name,
-               (long long)a->size, (long long)b->size);
-        d->n_line++;
-        return true;
+        print_line(d, "%s: %s: %lld numbers a draw | %lld numbers a draw", group, a->name,
+                   (long long)a->size, (long long)b->size);
+        return false;
     }
-    for (int64_t k = 0; k < a->size; k++)
-        if (strcmp(em_reader_label(a, k), em_reader_label(b, k)) != 0) {
-            printf("%s: %s | %s\n", group, em_reader_label(a, k), em_reader_label(b, k));
-            d->n_line++;
-            return false;
-        }
-    return false;
+    while (k < a->size && strcmp(em_reader_label(a, k), em_reader_label(b, k)) == 0)
+        k++;
+    if (k < a->size)
+        print_line(d, "%s: %s | %s", group, em_reader_label(a, k), em_reader_label(b, k));
+    return true;
 }
 
 static em_status compare_variables(diff *d, const em_contents_group *group, em_reader **reader)
@@ -150,22 +160,19 @@ static em_status compare_variables(diff *d, const em_contents_group *group, em_r
     em_status status = EM_OK;
 
     compare_extent(d, group->name, reader);
-    for (int64_t i = 0; !status && i < em_reader_n_variable(reader[0]); i++) {
-        const em_reader_variable *v = em_reader_variable_at(reader[0], i);
-        const em_contents_array *array = em_contents_array_of(group, v->name);
-        const int64_t pair[] = {i, em_reader_find(reader[1], v->name)};
+    for (int which = 0; which < 2; which++)
+        for (int64_t i = 0; !status && i < em_reader_n_variable(reader[which]); i++) {
+            const em_reader_variable *v = em_reader_variable_at(reader[which], i);
+            const em_contents_array *array = em_contents_array_of(group, v->name);
+            const int64_t pair[] = {i, em_reader_find(reader[!which], v->name)};
 
-        if (pair[1] < 0)
-            say_alone(d, group->name, v->name, 0);
-        else if (!has_other_labels(d, group->name, v, em_reader_variable_at(reader[1], pair[1])))
-            status = compare_variable(d, group->name, reader, pair,
-                                      array ? array->storage : EM_STORE_REAL);
-    }
-    for (int64_t i = 0; !status && i < em_reader_n_variable(reader[1]); i++) {
-        const char *name = em_reader_variable_at(reader[1], i)->name;
-        if (em_reader_find(reader[0], name) < 0)
-            say_alone(d, group->name, name, 1);
-    }
+            if (pair[1] < 0)
+                say_alone(d, group->name, v->name, which);
+            else if (which == 0 &&
+                     compare_names(d, group->name, v, em_reader_variable_at(reader[1], pair[1])))
+                status = compare_variable(d, group->name, reader, pair,
+                                          array ? array->storage : EM_STORE_REAL);
+        }
     return status;
 }
 
@@ -210,9 +217,8 @@ static em_status compare_numbers(diff *d, const char *group, const em_contents_a
     for (int i = 0; !status && i < 2; i++)
         status = em_read_array(d->path[i], group, array->name, &count[i], &value[i]);
     if (!status && count[0] != count[1]) {
-        printf("%s: %s: %lld numbers | %lld numbers\n", group, array->name, (long long)count[0],
-               (long long)count[1]);
-        d->n_line++;
+        print_line(d, "%s: %s: %lld numbers | %lld numbers", group, array->name,
+                   (long long)count[0], (long long)count[1]);
     } else if (!status) {
         em_compare_block(&(em_draw_pair){.a = value[0], .b = value[1], .size = count[0], .n = 1},
                          &found);
@@ -237,11 +243,9 @@ static em_status compare_labels(diff *d, const char *group, const char *name)
         status = em_read_labels(d->path[i], place, &count[i], &label[i]);
     while (!status && k < count[0] && k < count[1] && strcmp(label[0][k], label[1][k]) == 0)
         k++;
-    if (!status && (k < count[0] || k < count[1])) {
-        printf("%s: %s[%lld]: %s | %s\n", group, name, (long long)k,
-               k < count[0] ? label[0][k] : "(none)", k < count[1] ? label[1][k] : "(none)");
-        d->n_line++;
-    }
+    if (!status && (k < count[0] || k < count[1]))
+        print_line(d, "%s: %s[%lld]: %s | %s", group, name, (long long)k,
+                   k < count[0] ? label[0][k] : "(none)", k < count[1] ? label[1][k] : "(none)");
     for (int i = 0; i < 2; i++)
         em_release_texts(count[i], &label[i]);
     return status;
@@ -259,23 +263,21 @@ static em_status compare_array(diff *d, const char *group, const em_contents_arr
 
 static em_status compare_group(diff *d, const em_contents_group *a, const em_contents_group *b)
 {
+    const em_contents_group *const group[] = {a, b};
     em_status status = EM_OK;
 
     if (em_contents_has_draws(a) && em_contents_has_draws(b))
         status = compare_draws(d, a);
-    for (int64_t i = 0; !status && i < a->n_array; i++) {
-        const em_contents_array *array = &a->array[i],
-                                *other = em_contents_array_of(b, array->name);
-        if (other)
-            status = compare_array(d, a->name, array);
-        else if (!array->has_draws && !array->is_coordinate)
-            say_alone(d, a->name, array->name, 0);
-    }
-    for (int64_t i = 0; !status && i < b->n_array; i++) {
-        const em_contents_array *array = &b->array[i];
-        if (!array->has_draws && !array->is_coordinate && !em_contents_array_of(a, array->name))
-            say_alone(d, a->name, array->name, 1);
-    }
+    for (int which = 0; which < 2; which++)
+        for (int64_t i = 0; !status && i < group[which]->n_array; i++) {
+            const em_contents_array *array = &group[which]->array[i];
+            const bool alone = !em_contents_array_of(group[!which], array->name);
+
+            if (!alone && which == 0)
+                status = compare_array(d, a->name, array);
+            else if (alone && !array->has_draws && !array->is_coordinate)
+                say_alone(d, a->name, array->name, which);
+        }
     return status;
 }
 
@@ -288,21 +290,20 @@ static bool is_state(const diff *d, const em_contents_group *group)
 
 static em_status compare_groups(diff *d)
 {
-    const em_contents *a = d->contents[0], *b = d->contents[1];
     em_status status = EM_OK;
 
-    for (int64_t i = 0; !status && i < a->n_group; i++) {
-        const em_contents_group *other = em_contents_group_of(b, a->group[i].name);
-        if (is_state(d, &a->group[i]))
-            continue;
-        if (other)
-            status = compare_group(d, &a->group[i], other);
-        else
-            say_alone(d, "group", a->group[i].name, 0);
-    }
-    for (int64_t i = 0; !status && i < b->n_group; i++)
-        if (!is_state(d, &b->group[i]) && !em_contents_group_of(a, b->group[i].name))
-            say_alone(d, "group", b->group[i].name, 1);
+    for (int which = 0; which < 2; which++)
+        for (int64_t i = 0; !status && i < d->contents[which]->n_group; i++) {
+            const em_contents_group *one = &d->contents[which]->group[i];
+            const em_contents_group *other = em_contents_group_of(d->contents[!which], one->name);
+
+            if (is_state(d, one))
+                continue;
+            if (!other)
+                say_alone(d, "group", one->name, which);
+            else if (which == 0)
+                status = compare_group(d, one, other);
+        }
     return status;
 }
 
@@ -319,26 +320,21 @@ static bool is_volatile(const char *name)
 
 static void compare_attributes(diff *d)
 {
-    const em_contents *a = d->contents[0], *b = d->contents[1];
+    for (int which = 0; which < 2; which++)
+        for (int64_t i = 0; i < d->contents[which]->n_attribute; i++) {
+            const em_contents_attribute *one = &d->contents[which]->attribute[i];
+            const em_contents_attribute *other =
+                em_contents_attribute_of(d->contents[!which], one->name);
 
-    for (int64_t i = 0; i < a->n_attribute; i++) {
-        const em_contents_attribute *one = &a->attribute[i];
-        const em_contents_attribute *other = em_contents_attribute_of(b, one->name);
-        if (strcmp(one->name, "config") == 0 || (!d->all && is_volatile(one->name)))
-            continue;
-        if (!other)
-            say_alone(d, "attribute", one->name, 0);
-        else if (strcmp(one->text, other->text) != 0) {
-            printf("attribute %s: %s | %s\n", one->name, em_excerpt_of(one->text).text,
-                   em_excerpt_of(other->text).text);
-            d->n_line++;
+            if ((which == 0 && strcmp(one->name, "config") == 0) ||
+                (!d->all && is_volatile(one->name)))
+                continue;
+            if (!other)
+                say_alone(d, "attribute", one->name, which);
+            else if (which == 0 && strcmp(one->text, other->text) != 0)
+                print_line(d, "attribute %s: %s | %s", one->name, em_excerpt_of(one->text).text,
+                           em_excerpt_of(other->text).text);
         }
-    }
-    for (int64_t i = 0; i < b->n_attribute; i++) {
-        const char *name = b->attribute[i].name;
-        if (!em_contents_attribute_of(a, name) && (d->all || !is_volatile(name)))
-            say_alone(d, "attribute", name, 1);
-    }
 }
 
 static bool is_same_value(const em_value *a, const em_value *b)
@@ -356,34 +352,31 @@ static bool is_read_by_key(const em_yaml_entry *entry)
     return entry->value.kind == EM_VALUE_MAPPING && entry->value.text.count == 0;
 }
 
-static void print_value(const em_value *value)
+static em_excerpt excerpt_of(const em_value *value)
 {
+    em_excerpt out;
+
     if (value->text.count == 1)
-        fputs(em_excerpt_of(value->text.value[0]).text, stdout);
-    else
-        printf("%lld values", (long long)value->text.count);
+        return em_excerpt_of(value->text.value[0]);
+    snprintf(out.text, sizeof out.text, "%lld values", (long long)value->text.count);
+    return out;
 }
 
-static void compare_keys(diff *d, const em_yaml *a, const em_yaml *b)
+static void compare_keys(diff *d, em_yaml *const *yaml)
 {
-    for (int64_t i = 0; i < a->count; i++) {
-        const em_yaml_entry *one = &a->entry[i], *other = em_yaml_find(b, one->key);
-        if (is_read_by_key(one) || (other && is_same_value(&one->value, &other->value)))
-            continue;
-        if (!other) {
-            say_alone(d, "config", one->key, 0);
-            continue;
+    for (int which = 0; which < 2; which++)
+        for (int64_t i = 0; i < yaml[which]->count; i++) {
+            const em_yaml_entry *one = &yaml[which]->entry[i];
+            const em_yaml_entry *other = em_yaml_find(yaml[!which], one->key);
+
+            if (is_read_by_key(one))
+                continue;
+            if (!other)
+                say_alone(d, "config", one->key, which);
+            else if (which == 0 && !is_same_value(&one->value, &other->value))
+                print_line(d, "config %s: %s | %s", one->key, excerpt_of(&one->value).text,
+                           excerpt_of(&other->value).text);
         }
-        printf("config %s: ", one->key);
-        print_value(&one->value);
-        fputs(" | ", stdout);
-        print_value(&other->value);
-        putchar('\n');
-        d->n_line++;
-    }
-    for (int64_t i = 0; i < b->count; i++)
-        if (!is_read_by_key(&b->entry[i]) && !em_yaml_find(a, b->entry[i].key))
-            say_alone(d, "config", b->entry[i].key, 1);
 }
 
 /* Compares configs key by key if both can be parsed. A mapping that is the value of a model's
@@ -401,7 +394,7 @@ static em_status compare_configs(diff *d)
     for (int i = 0; !status && i < 2; i++)
         status = em_yaml_parse(d->path[i], text[i]->text, em_config_may_be_data, NULL, &yaml[i]);
     if (!status)
-        compare_keys(d, yaml[0], yaml[1]);
+        compare_keys(d, yaml);
     em_yaml_destroy(&yaml[0]);
     em_yaml_destroy(&yaml[1]);
     return status;
