@@ -28,8 +28,8 @@ enum { MOST_OVERRIDES = 256, OWN_OVERRIDES = 2, MOST_CONFIG_BYTES = 1 << 20 };
 typedef struct run_command {
     const char *config;
     int n_override;
-    const char *override[MOST_OVERRIDES + OWN_OVERRIDES]; /* key=value; of a scan too */
-    char *owned[MOST_OVERRIDES];                          /* those made here */
+    const char *override[MOST_OVERRIDES +
+                         OWN_OVERRIDES]; /* key=value; then those of a scan, which are not freed */
     em_progress_mode progress;
     int overwrite, resume, quiet, same_kernels, remove_config;
     char *report;       /* a page that is written at the end; NULL: none */
@@ -51,18 +51,13 @@ enum { SET = 1, OUTPUT, SEED, CHAINS, MAX_TIME, PROGRESS };
 
 static em_status add_override(run_command *command, const char *key, const char *value)
 {
-    em_status status = EM_OK;
+    char **out = (char **)&command->override[command->n_override];
 
     if (command->n_override == MOST_OVERRIDES)
         return em_fail(EM_EUSAGE, "more than %d --set options", MOST_OVERRIDES);
-    if (key)
-        status = em_format_text(&command->owned[command->n_override], "%s=%s", key, value);
-    else
-        status = em_copy_text(value, &command->owned[command->n_override]);
-    if (!status) {
-        command->override[command->n_override] = command->owned[command->n_override];
-        command->n_override++;
-    }
+    const em_status status =
+        key ? em_format_text(out, "%s=%s", key, value) : em_copy_text(value, out);
+    command->n_override += !status;
     return status;
 }
 
@@ -125,7 +120,7 @@ static em_status parse_command(int argc, const char **argv, run_command *command
 static void release_command(run_command *command)
 {
     for (int i = 0; i < command->n_override; i++)
-        em_release(&command->owned[i]);
+        em_release(&command->override[i]);
     em_release(&command->config);
     free(command->report); /* popt's */
 }

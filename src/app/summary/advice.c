@@ -10,22 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The number of rows with a bad value, and the worst of them. */
-typedef struct worst {
-    int64_t count;
-    double value;
-    const em_summary_row *row;
-} worst;
-
-/* Adds a row whose value is worse the larger it is. */
-static void take(worst *w, const em_summary_row *row, double value)
-{
-    if (w->count++ == 0 || value > w->value) {
-        w->value = value;
-        w->row = row;
-    }
-}
-
 /* ---------------------------------------------------------------- advice that comes first */
 
 static em_status advise_on_files(em_judge *judge, FILE *out)
@@ -55,13 +39,8 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
 
 static void advise_on_nonfinite(const em_summary_table *table, FILE *out)
 {
-    worst w = {0};
+    const em_worst_row w = em_find_worst_row(table, EM_JUDGED_NONFINITE);
 
-    for (int64_t i = 0; i < table->n_row; i++) {
-        const double n = table->row[i].value[table->at.judged + EM_JUDGED_NONFINITE];
-        if (n > 0)
-            take(&w, &table->row[i], n);
-    }
     if (w.count)
         fprintf(out,
                 "Not finite: draws in %lld of %lld rows (%.0f of %s). The model overflows there: "
@@ -84,11 +63,11 @@ static void advise_on_stillness(const em_judge *judge, FILE *out)
 
 static void advise_on_growth(const em_summary_table *table, FILE *out)
 {
-    worst w = {0};
+    em_worst_row w = {0};
 
     for (int64_t i = 0; i < table->n_row; i++)
         if (table->row[i].value[table->at.judged + EM_JUDGED_GROWS] != 0)
-            take(&w, &table->row[i], fabs(table->row[i].value[EM_COLUMN_MEAN]));
+            em_worst_take(&w, &table->row[i], fabs(table->row[i].value[EM_COLUMN_MEAN]));
     if (w.count)
         fprintf(out,
                 "Improper: the draws of %lld of %lld rows keep growing (%s, mean %.2g). The "
@@ -102,12 +81,12 @@ static void advise_on_growth(const em_summary_table *table, FILE *out)
 static void advise_on_tails(const em_judge *judge, const em_summary_table *table, FILE *out)
 {
     const double limit = em_psis_good_k(judge->n_chain * judge->n_draw);
-    worst w = {0};
+    em_worst_row w = {0};
 
     for (int64_t i = 0; i < table->n_row; i++) {
         const double *judged = table->row[i].value + table->at.judged;
         if (judged[EM_JUDGED_TAIL] > limit && judged[EM_JUDGED_GROWS] == 0)
-            take(&w, &table->row[i], judged[EM_JUDGED_TAIL]);
+            em_worst_take(&w, &table->row[i], judged[EM_JUDGED_TAIL]);
     }
     if (w.count)
         fprintf(
@@ -174,7 +153,7 @@ static bool has_cause(const em_judge *judge)
     return f->modes.count > 1 || f->n_growing > 0 || f->n_still > 0;
 }
 
-static void advise_on_r_hat(const em_judge *judge, const worst *w, int64_t n_row, FILE *out)
+static void advise_on_r_hat(const em_judge *judge, const em_worst_row *w, int64_t n_row, FILE *out)
 {
     const double slightly = 1.05, enough = 1.2, most = 1000;
     const em_evidence *e = &judge->evidence;
@@ -204,7 +183,7 @@ static void advise_on_r_hat(const em_judge *judge, const worst *w, int64_t n_row
                                        : "");
 }
 
-static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, FILE *out)
+static void advise_on_ess(const em_judge *judge, const em_worst_row *w, int64_t n_row, FILE *out)
 {
     const em_evidence *e = &judge->evidence;
     const double least = -w->value, enough = 1.2, most = 100;
@@ -227,7 +206,7 @@ static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, 
 
 static void advise_on_rows(const em_judge *judge, const em_summary_table *table, FILE *out)
 {
-    worst r_hat = {0}, ess = {0};
+    em_worst_row r_hat = {0}, ess = {0};
     int64_t n_undefined = 0, n_row = 0;
 
     for (int64_t i = 0; i < table->n_row; i++) {
@@ -238,9 +217,9 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
             continue;
         n_row++;
         if (x[table->at.r_hat] > judge->evidence.r_hat_limit)
-            take(&r_hat, row, x[table->at.r_hat]);
+            em_worst_take(&r_hat, row, x[table->at.r_hat]);
         if (least < judge->evidence.ess_limit)
-            take(&ess, row, -least);
+            em_worst_take(&ess, row, -least);
         n_undefined +=
             (x[table->at.judged + EM_JUDGED_CONSTANT] == 0 || isnan(judge->evidence.r_hat)) &&
             (isnan(x[table->at.r_hat]) || isnan(x[table->at.ess_bulk]) ||
@@ -257,22 +236,10 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
 
 /* ---------------------------------------------------------------- the sampler */
 
-/* The row in which divergent draws differ most from the others; NULL: none. */
-static const em_summary_row *find_divergent_row(const em_summary_table *table)
-{
-    worst w = {0};
-
-    for (int64_t i = 0; i < table->n_row; i++) {
-        const double distance = table->row[i].value[table->at.judged + EM_JUDGED_CLUSTERING];
-        if (distance > 0 && (w.count == 0 || distance > w.value))
-            take(&w, &table->row[i], distance);
-    }
-    return w.row;
-}
-
+/* Names the row in which divergent draws differ most from the others, if there is one. */
 static void tell_divergent_range(const em_summary_table *table, FILE *out)
 {
-    const em_summary_row *row = find_divergent_row(table);
+    const em_summary_row *row = em_find_worst_row(table, EM_JUDGED_CLUSTERING).row;
     const double small = 0.25, most = 0.5;
 
     if (!row)

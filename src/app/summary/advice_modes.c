@@ -40,20 +40,6 @@ static void find_means(const em_judge *judge, const double *draws, double *mean)
     }
 }
 
-/* The row in which the clusters are farthest apart; NULL: no row has several clusters. */
-static const em_summary_row *best_row(const em_summary_table *table)
-{
-    const em_summary_row *best = NULL;
-
-    for (int64_t i = 0; i < table->n_row; i++) {
-        const em_summary_row *row = &table->row[i];
-        const int64_t k = table->at.judged + EM_JUDGED_SEPARATION;
-        if (row->value[k] > 0 && (!best || row->value[k] > best->value[k]))
-            best = row;
-    }
-    return best;
-}
-
 /* The number of digits that tell the centres of the clusters apart: three digits of their range. */
 static int digits_of(const mode_view *v)
 {
@@ -209,7 +195,7 @@ static em_status tell_row(mode_view *v, double *draws, FILE *out)
 em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FILE *out)
 {
     const em_modes *modes = &judge->evidence.findings.modes;
-    const em_summary_row *row = best_row(table);
+    const em_summary_row *row = em_find_worst_row(table, EM_JUDGED_SEPARATION).row;
     EM_SCOPED_BY(em_release_owner) em_mode_finder *finder = NULL;
     double *draws = NULL;
     mode_view v = {.judge = judge, .table = table, .row = row};

@@ -188,3 +188,21 @@ void em_table_sort(em_summary_table *table, int64_t column, bool ascending)
 
     qsort_r(table->row, (size_t)table->n_row, sizeof *table->row, compare_rows, &order);
 }
+
+void em_worst_take(em_worst_row *w, const em_summary_row *row, double value)
+{
+    if (w->count++ == 0 || value > w->value) {
+        w->value = value;
+        w->row = row;
+    }
+}
+
+em_worst_row em_find_worst_row(const em_summary_table *table, int64_t judged)
+{
+    em_worst_row w = {0};
+
+    for (int64_t i = 0; i < table->n_row; i++)
+        if (table->row[i].value[table->at.judged + judged] > 0)
+            em_worst_take(&w, &table->row[i], table->row[i].value[table->at.judged + judged]);
+    return w;
+}

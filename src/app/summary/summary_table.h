@@ -72,3 +72,16 @@ void em_table_print_csv(const em_summary_table *table, FILE *out);
 /* Sorts the rows by a column. Rows with NaN come first. Equal rows keep their order if the values
  * lie in memory in the order of the rows. */
 void em_table_sort(em_summary_table *table, int64_t column, bool ascending);
+
+/* The number of rows with a bad value, and the worst of them. */
+typedef struct em_worst_row {
+    int64_t count;
+    double value;
+    const em_summary_row *row; /* NULL: none has one */
+} em_worst_row;
+
+/* Adds a row whose value is worse the larger it is. */
+void em_worst_take(em_worst_row *worst, const em_summary_row *row, double value);
+
+/* The rows in which a number, an EM_JUDGED_, is above 0; the largest is the worst. */
+em_worst_row em_find_worst_row(const em_summary_table *table, int64_t judged);
