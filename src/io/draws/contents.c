@@ -101,20 +101,6 @@ static em_storage storage_of(hid_t id, hid_t type)
     }
 }
 
-/* The name of an axis, by its coordinate. */
-static em_status name_axis(const contents_walk *w, hid_t id, unsigned axis, char **out)
-{
-    char path[1024] = "";
-    EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
-    em_status status = em_scale_of(w->file, id, axis, &scale);
-
-    if (!status && scale >= 0 && H5Iget_name(scale, path, sizeof path) > 0) {
-        const char *last = strrchr(path, '/');
-        status = em_own(&w->contents->memory, em_label_copy(last ? last + 1 : path, out), out);
-    }
-    return status;
-}
-
 static em_status take_axes(const contents_walk *w, hid_t id, em_contents_array *out)
 {
     EM_SCOPED_ID hid_t space = H5Dget_space(id);
@@ -129,12 +115,16 @@ static em_status take_axes(const contents_walk *w, hid_t id, em_contents_array *
     if (out->is_coordinate && !out->is_number && rank == 2)
         out->n_axes = 1;
     for (int i = 0; !status && i < out->n_axes; i++) {
+        char name[EM_AXIS_BYTES] = "";
         if (extent[i] > (hsize_t)1 << 53)
             return em_fail(EM_EDATA, "%s: %s has an axis of %llu numbers, expected at most 2^53",
                            w->file->path, out->name, (unsigned long long)extent[i]);
         out->shape[i] = (int64_t)extent[i];
         if (!out->is_coordinate)
-            status = name_axis(w, id, (unsigned)i, &out->axis[i]);
+            status = em_axis_name(w->file, id, (unsigned)i, name);
+        if (!status && *name)
+            status =
+                em_own(&w->contents->memory, em_label_copy(name, &out->axis[i]), &out->axis[i]);
     }
     return status;
 }

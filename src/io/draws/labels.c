@@ -47,6 +47,20 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
     return status;
 }
 
+em_status em_axis_name(const em_foreign *file, hid_t dataset, unsigned axis,
+                       char name[EM_AXIS_BYTES])
+{
+    char path[EM_AXIS_BYTES] = "";
+    EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
+    em_status status = em_scale_of(file, dataset, axis, &scale);
+
+    if (scale >= 0)
+        H5Iget_name(scale, path, sizeof path);
+    const char *last = strrchr(path, '/');
+    strcpy(name, last ? last + 1 : path);
+    return status;
+}
+
 /* ---------------------------------------------------------------- labels of one axis */
 
 /* Uses numbers if the coordinate has no labels. */

@@ -4,7 +4,8 @@
 #include "io/draws/reader.h"
 #include "io/hdf5/foreign.h"
 
-enum { EM_LABEL_BYTES = 256 }; /* the NUL included; longer ones are cut */
+/* The NUL included; longer ones are cut. */
+enum { EM_LABEL_BYTES = 256, EM_AXIS_BYTES = 1024 };
 
 /* Copies a name as it may be printed, cut to EM_LABEL_BYTES. Errors: EM_EMEMORY. Freed by
  * em_release. */
@@ -13,6 +14,10 @@ em_status em_label_copy(const char *name, char **out);
 /* The coordinate dataset of an axis; invalid if it has none. Closed by em_h5_close. Errors:
  * EM_EDATA. */
 em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_t *scale);
+
+/* The name of an axis: that of its coordinate, or "" if it has none. Errors: EM_EDATA. */
+em_status em_axis_name(const em_foreign *file, hid_t dataset, unsigned axis,
+                       char name[EM_AXIS_BYTES]);
 
 /* Reads the labels of a variable's own axes, which are those of its dataset after chain and draw.
  * em_reader_label makes the names of elements from them. An axis without a coordinate of its length

@@ -98,21 +98,6 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
 
 /* Finds the variables of draws in a group. */
 
-/* Whether the coordinate of an axis has this name. */
-static em_status is_axis(const em_reader *reader, hid_t id, unsigned axis, const char *name,
-                         bool *same)
-{
-    char path[1024] = "";
-    EM_SCOPED_ID hid_t scale = H5I_INVALID_HID;
-    em_status status = em_scale_of(&reader->file, id, axis, &scale);
-
-    if (scale >= 0)
-        H5Iget_name(scale, path, sizeof path);
-    const char *last = strrchr(path, '/');
-    *same = strcmp(last ? last + 1 : path, name) == 0;
-    return status;
-}
-
 static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent,
                            em_reader_variable *variable)
 {
@@ -180,26 +165,20 @@ static em_status take_extent(em_reader *reader, em_reader_entry *d)
  * ignored. */
 static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, bool *wanted)
 {
-    bool chain = false, draw = false, swapped[2] = {false, false};
+    char first[EM_AXIS_BYTES], second[EM_AXIS_BYTES];
     EM_SCOPED_ID hid_t space = H5Dget_space(id);
     const int rank = H5Sget_simple_extent_ndims(space);
 
     *wanted = false;
     if (rank < 2 || H5DSis_scale(id) > 0 || !em_foreign_is_number(id))
         return EM_OK;
-    em_status status = is_axis(reader, id, 0, "chain", &chain);
-    status = status ? status : is_axis(reader, id, 1, "draw", &draw);
-    *wanted = chain && draw;
-    if (status || *wanted)
-        return status;
-    status = is_axis(reader, id, 0, "draw", &swapped[0]);
-    status = status ? status : is_axis(reader, id, 1, "chain", &swapped[1]);
-    if (status)
-        return status;
-    if (swapped[0] && swapped[1])
-        return em_fail(EM_EDATA, "%s: %s has the axes (draw, chain), expected (chain, draw, ...)",
-                       reader->path, em_excerpt_of(name).text);
-    return EM_OK;
+    em_status status = em_axis_name(&reader->file, id, 0, first);
+    status = status ? status : em_axis_name(&reader->file, id, 1, second);
+    if (!status && strcmp(first, "draw") == 0 && strcmp(second, "chain") == 0)
+        status = em_fail(EM_EDATA, "%s: %s has the axes (draw, chain), expected (chain, draw, ...)",
+                         reader->path, em_excerpt_of(name).text);
+    *wanted = !status && strcmp(first, "chain") == 0 && strcmp(second, "draw") == 0;
+    return status;
 }
 
 static em_status take_dataset(void *context, const char *name, hid_t *id)
