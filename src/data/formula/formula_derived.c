@@ -3,6 +3,7 @@
 #include "data/formula/formula_reading.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,17 @@ typedef struct deriving {
 
 static em_status read_sum(deriving *d);
 
-static em_status write_text(deriving *d, const char *text)
+static em_status EM_PRINTF(2, 3) write_text(deriving *d, const char *format, ...)
 {
-    const size_t used = strlen(d->text);
+    const size_t used = strlen(d->text), left = sizeof d->text - used;
+    va_list arguments;
 
-    if (used + strlen(text) >= sizeof d->text)
-        return em_reading_fail(d->r, "a shorter function, or a column of its values in the data");
-    strcpy(d->text + used, text);
-    return EM_OK;
+    va_start(arguments, format);
+    const bool fits = vsnprintf(d->text + used, left, format, arguments) < (int)left;
+    va_end(arguments);
+    return fits
+               ? EM_OK
+               : em_reading_fail(d->r, "a shorter function, or a column of its values in the data");
 }
 
 static em_status put(deriving *d, em_step step)
@@ -69,14 +73,13 @@ bool em_is_function(const char *name)
 
 static em_status read_number(deriving *d)
 {
-    char *end, text[32];
+    char *end;
     const double number = strtod(d->r->at, &end);
 
     if (end == d->r->at || !isfinite(number) || em_is_of_name(*end))
         return em_reading_fail(d->r, "a number");
     d->r->at = end;
-    snprintf(text, sizeof text, "%.15g", number);
-    const em_status status = write_text(d, text);
+    const em_status status = write_text(d, "%.15g", number);
     return status ? status : put(d, (em_step){.op = EM_OP_NUMBER, .number = number});
 }
 
@@ -87,8 +90,7 @@ static em_status read_call(deriving *d, const char *name, const char *start)
         return em_reading_fail(
             d->r, "a number, a column, +, -, *, /, ^, log, log2, log10, log1p, exp, sqrt or abs");
     }
-    em_status status = write_text(d, name);
-    status = status ? status : write_text(d, "(");
+    em_status status = write_text(d, "%s(", name);
     status = status ? status : read_sum(d);
     status = status ? status : close_parenthesis(d);
     return status ? status : put(d, (em_step){.op = function_of(name)});
@@ -97,7 +99,7 @@ static em_status read_call(deriving *d, const char *name, const char *start)
 static em_status read_operand_column(deriving *d, const char *name, const char *start)
 {
     em_reading *r = d->r;
-    const bool quoted = em_needs_backquotes(name);
+    const char *quote = em_needs_backquotes(name) ? "`" : "";
     int64_t column;
     em_status status = em_reading_find(r, name, start, &column);
 
@@ -106,11 +108,7 @@ static em_status read_operand_column(deriving *d, const char *name, const char *
     if (column < 0 && !r->may_miss)
         return em_reading_fail_column(r, name, start);
     r->missed |= column < 0;
-    if (quoted)
-        status = write_text(d, "`");
-    status = status ? status : write_text(d, name);
-    if (!status && quoted)
-        status = write_text(d, "`");
+    status = write_text(d, "%s%s%s", quote, name, quote);
     return status ? status : put(d, (em_step){.op = EM_OP_COLUMN, .column = column});
 }
 
@@ -243,17 +241,13 @@ static em_status read_degree(deriving *d)
 static em_status read_function(deriving *d, const char *name)
 {
     const em_operator op = function_of(name);
-    em_status status = write_text(d, name);
+    em_status status = write_text(d, "%s(", name);
 
-    status = status ? status : write_text(d, "(");
     status = status ? status : read_sum(d);
     if (!status && strcmp(name, "poly") == 0) {
         status = read_degree(d);
-        if (!status) {
-            char text[40];
-            snprintf(text, sizeof text, ", %d%s", d->to->degree, d->to->raw ? ", raw = TRUE" : "");
-            status = write_text(d, text);
-        }
+        if (!status)
+            status = write_text(d, ", %d%s", d->to->degree, d->to->raw ? ", raw = TRUE" : "");
     }
     status = status ? status : close_parenthesis(d);
     if (!status && op != EM_N_OPERATOR)
@@ -269,10 +263,7 @@ em_status em_reading_derived(em_reading *r, const char *name, int64_t *out)
     *out = -1;
     if (f->n_derived >= EM_MOST_DERIVED)
         return em_reading_fail(r, "at most 100 functions of columns");
-    if (!f->derived)
-        status = em_allocate(EM_MOST_DERIVED, sizeof *f->derived, &f->derived);
-    else
-        status = EM_OK;
+    status = f->derived ? EM_OK : em_allocate(EM_MOST_DERIVED, sizeof *f->derived, &f->derived);
     if (status)
         return status;
     deriving d = {.r = r, .to = &f->derived[f->n_derived]};
