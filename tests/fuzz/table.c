@@ -65,8 +65,8 @@ static em_status make_design(em_table *table, const em_table_options *options,
     is_sound(table);
     status = em_table_binary_response(table, option[LABEL] % 4 ? NAN : option[LABEL] / 4);
     if (!status)
-        status =
-            em_design_create(table, options, (option[DESIGN] >> 4) % n_shard, n_shard, &design);
+        status = em_design_create(table, options, NULL, (option[DESIGN] >> 4) % n_shard, n_shard,
+                                  &design);
     if (!status) {
         const em_tiled *x = &design->dense;
         is_finite(x->n_tile * x->n_column * EM_TILE_ROWS, x->tile);

@@ -238,12 +238,12 @@ static void same_shards(em_table *together, em_table *alone, const em_table_opti
     em_world *world;
     bool same;
 
-    assert_everywhere(em_design_create(together, options, shard, shards, &ours) == EM_OK,
+    assert_everywhere(em_design_create(together, options, NULL, shard, shards, &ours) == EM_OK,
                       "sharded");
     em_design_scale(ours, 0.5);
     assert_everywhere(em_design_store_rows(ours) == EM_OK, "rows stored");
     world = em_world_enter(NULL);
-    same = em_design_create(alone, options, shard, shards, &own) == EM_OK;
+    same = em_design_create(alone, options, NULL, shard, shards, &own) == EM_OK;
     if (same)
         em_design_scale(own, 0.5);
     same = same && em_design_store_rows(own) == EM_OK;
@@ -415,7 +415,7 @@ START_TEST(test_memory_faults)
         if (!status)
             status = em_table_binary_response(table, NAN);
         if (!status)
-            status = em_design_create(table, &options, 0, 1, &design);
+            status = em_design_create(table, &options, NULL, 0, 1, &design);
         em_table_destroy(&table);
         em_design_destroy(&design);
     }

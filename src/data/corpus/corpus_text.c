@@ -319,6 +319,9 @@ static em_status finish_docword(corpus_reading *r, int64_t line)
     return status;
 }
 
+/* The most documents, words and entries. */
+static const int64_t most_in_header[] = {INT32_MAX, EM_MOST_WORDS, INT64_C(100000000000000)};
+
 /* A line of the header: one number. */
 static em_status read_header_line(em_lines *lines, const char *what, int64_t most, int64_t *n)
 {
@@ -352,27 +355,22 @@ static em_status read_market_header(const corpus_reading *r, em_lines *lines, in
                        (long long)lines->number, what[0]);
     const char *at = line;
     for (int i = 0; !status && i < 3; i++) {
-        const bool documents = i == (r->by_columns ? 1 : 0);
-        int64_t *to = &header[i == 2 ? 2 : documents ? 0 : 1];
+        const int to = i < 2 && r->by_columns ? 1 - i : i;
         at_end(&at);
-        status = parse(lines, &at, ' ', 1,
-                       i == 2      ? INT64_C(100000000000000)
-                       : documents ? INT32_MAX
-                                   : EM_MOST_WORDS,
-                       what[i], "", to);
+        status = parse(lines, &at, ' ', 1, most_in_header[to], what[i], "", &header[to]);
     }
     return !status && !at_end(&at) ? expected_end(lines, at, what[2]) : status;
 }
 
 static em_status read_docword_header(em_lines *lines, int64_t header[3])
 {
-    em_status status = read_header_line(lines, "the number of documents", INT32_MAX, &header[0]);
+    static const char *const what[] = {"the number of documents", "the number of words",
+                                       "the number of entries"};
+    em_status status = EM_OK;
 
-    status =
-        status ? status : read_header_line(lines, "the number of words", EM_MOST_WORDS, &header[1]);
-    return status ? status
-                  : read_header_line(lines, "the number of entries", INT64_C(100000000000000),
-                                     &header[2]);
+    for (int i = 0; !status && i < 3; i++)
+        status = read_header_line(lines, what[i], most_in_header[i], &header[i]);
+    return status;
 }
 
 static em_status read_header(const corpus_reading *r, em_lines *lines, int64_t header[3])

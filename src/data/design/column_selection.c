@@ -108,10 +108,10 @@ typedef struct making {
     em_choice *choice;
 } making;
 
-static bool says_nothing(const em_table_options *o)
+bool em_choice_is_asked(const em_table_options *o)
 {
-    return o->chosen.count == 0 && o->factors.count == 0 && !o->levels && !o->formula &&
-           o->na == EM_NA_ERROR && !o->labelled && !o->fitted;
+    return o->chosen.count > 0 || o->factors.count > 0 || o->levels || o->formula ||
+           o->na == EM_NA_DROP || o->fitted;
 }
 
 static bool is_beside(const em_set_aside *set_aside, int64_t column)
@@ -333,7 +333,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
     making m = {.options = options, .table = table};
 
     *out = NULL;
-    if (says_nothing(options) || table->n_column == 0)
+    if ((!em_choice_is_asked(options) && !options->labelled) || table->n_column == 0)
         return check_names_differ(options, table, NULL);
     em_status status = em_allocate(1, sizeof **out, out);
     if (!status)

@@ -43,6 +43,10 @@ em_status em_set_aside_find_beside(const em_table_options *options, const em_tab
 em_status em_set_aside_find_response(const em_table_options *options, const em_table *table,
                                      em_set_aside *set_aside);
 
+/* Whether the options may remove columns or rows. A file that is not text is then first read as a
+ * whole. Local. */
+bool em_choice_is_asked(const em_table_options *options);
+
 /* The number of features of sparse data, if the option `columns` is one number; below 1: as many as
  * there are. Local. */
 int64_t em_choice_count(const em_table_options *options);

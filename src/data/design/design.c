@@ -299,15 +299,9 @@ static int64_t tile_of(const em_table *table, bool standardise)
     return EM_TILE_ROWS * (tiles > 1 ? (int64_t)tiles : 1);
 }
 
-em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
-                           int64_t n_shard, em_design **out)
-{
-    return em_design_create_as(table, options, NULL, shard, n_shard, out);
-}
-
-em_status em_design_create_as(const em_table *table, const em_table_options *options,
-                              const em_scaling *scaling, int64_t shard, int64_t n_shard,
-                              em_design **out)
+em_status em_design_create(const em_table *table, const em_table_options *options,
+                           const em_scaling *scaling, int64_t shard, int64_t n_shard,
+                           em_design **out)
 {
     *out = NULL;
     if (table->n_column + options->intercept == 0)

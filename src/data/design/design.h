@@ -47,21 +47,17 @@ typedef struct em_design {
 
 /* Makes the design of shard `shard` of `n_shard` (em_shard_rows) from a table whose response has
  * been taken out. The options say whether there is an intercept and whether columns are
- * standardised. A constant column causes a warning on standard error. Collective. Errors, agreed:
- * EM_EDATA when no column is left, EM_EMEMORY. */
-em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
-                           int64_t n_shard, em_design **out);
+ * standardised, which `scaling` does in place of the table's own, unless it is NULL. A constant
+ * column causes a warning on standard error. Collective. Errors, agreed: EM_EDATA when no column is
+ * left, EM_EMEMORY. */
+em_status em_design_create(const em_table *table, const em_table_options *options,
+                           const em_scaling *scaling, int64_t shard, int64_t n_shard,
+                           em_design **out);
 
 /* The mean and the standard deviation (divisor n - 1) of each column of a table. That of a constant
  * column is set to 1, with a warning. Both NULL: only the warnings. Collective. Errors, agreed:
  * EM_EDATA where the sums of a column overflow, EM_EMEMORY. */
 em_status em_design_scaling(const em_table *table, double *mean, double *sd);
-
-/* Makes a design, as em_design_create, with a given scaling in place of the scaling of the options.
- */
-em_status em_design_create_as(const em_table *table, const em_table_options *options,
-                              const em_scaling *scaling, int64_t shard, int64_t n_shard,
-                              em_design **out);
 void em_design_destroy(em_design **design); /* NULL-safe. Local. */
 
 /* Stores a second copy of a dense design row by row, each row with its response, for minibatches.

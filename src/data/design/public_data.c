@@ -67,8 +67,8 @@ static em_status hold(const em_table *table, holding *h)
     return status;
 }
 
-static em_status read(const em_table_options *options, int64_t shard, int64_t n_shard,
-                      em_data **out)
+em_status em_data_read_by(const em_table_options *options, const em_model_context *context,
+                          em_data **out)
 {
     em_table *table = NULL;
     holding *h = NULL;
@@ -77,10 +77,11 @@ static em_status read(const em_table_options *options, int64_t shard, int64_t n_
     *out = NULL;
     status = status ? status : em_agree_first(em_allocate(1, sizeof *h, &h), 0);
     if (!status) {
-        h->data = (em_data){.rows = em_shard_rows(table->total, EM_TILE_ROWS, shard, n_shard),
-                            .n_column = table->n_column + (table->response != NULL),
-                            .hash = table->hash};
-        status = em_node_array_create(shard, &h->node_array);
+        h->data = (em_data){
+            .rows = em_shard_rows(table->total, EM_TILE_ROWS, context->shard, context->n_shard),
+            .n_column = table->n_column + (table->response != NULL),
+            .hash = table->hash};
+        status = em_node_array_create(context->shard, &h->node_array);
     }
     status = status ? status : hold(table, h);
     if (!status)
@@ -99,17 +100,9 @@ em_status em_data_read(const char *path, const em_model_context *context, em_dat
     return em_data_read_by(&options, context, out);
 }
 
-em_status em_data_read_by(const em_table_options *options, const em_model_context *context,
-                          em_data **out)
-{
-    return read(options, context->shard, context->n_shard, out);
-}
-
 em_status em_data_read_all(const char *path, em_data **out)
 {
-    const em_table_options options = {.data = (char *)path, .columns = INT64_MIN};
-
-    return read(&options, 0, 1, out);
+    return em_data_read(path, &(em_model_context){.n_shard = 1}, out);
 }
 
 void em_data_destroy(em_data **data)

@@ -15,14 +15,6 @@ static em_status injected(const char *path)
                : EM_OK;
 }
 
-/* Whether the options may remove columns or rows. A file that is not text is then first read as a
- * whole. */
-static bool chooses(const em_table_options *options)
-{
-    return options->chosen.count > 0 || options->factors.count > 0 || options->levels ||
-           options->formula || options->na == EM_NA_DROP || options->fitted;
-}
-
 /* Applies the choice of columns to a table from a file that is not text. Collective. */
 static em_status choose(const em_table_options *options, em_table **table)
 {
@@ -34,7 +26,7 @@ static em_status choose(const em_table_options *options, em_table **table)
                        : options->levels ? "levels"
                                          : "factors",
                        (*table)->path);
-    if (!chooses(options) || ((*table)->column && em_choice_count(options) > 0))
+    if (!em_choice_is_asked(options) || ((*table)->column && em_choice_count(options) > 0))
         return EM_OK;
     em_status status = em_agree_first(em_choice_make(options, *table, &choice), 0);
     if (!status && choice)
@@ -48,7 +40,7 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
     uint64_t hash = 0;
 
     *is_whole = colon || em_same_is_hdf5(options->data);
-    em_status status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options),
+    em_status status = *is_whole ? em_read_hdf5(options->data, colon, em_choice_is_asked(options),
                                                 options->dense_names, table, &hash)
                                  : em_read_text(options, table);
     *is_whole |= table->column != NULL;

@@ -168,8 +168,8 @@ static em_status create_fitted_design(em_regression *self, const em_table *table
         status = em_agree_first(status, 0);
     }
     return status ? status
-                  : em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
-                                        &self->design);
+                  : em_design_create(table, options, &scaling, context->shard, context->n_shard,
+                                     &self->design);
 }
 
 static em_status create_design(em_regression *self, const em_table *table,
@@ -180,12 +180,13 @@ static em_status create_design(em_regression *self, const em_table *table,
     if (context->fitted)
         return create_fitted_design(self, table, options, context);
     if (!self->prior)
-        return em_design_create(table, options, context->shard, context->n_shard, &self->design);
+        return em_design_create(table, options, NULL, context->shard, context->n_shard,
+                                &self->design);
     em_status status = em_agree_first(
         em_regression_scaling(self, table->n_column + options->intercept, &scaling), 0);
     if (!status)
-        status = em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
-                                     &self->design);
+        status = em_design_create(table, options, &scaling, context->shard, context->n_shard,
+                                  &self->design);
     em_release_all(&scaling.centre, &scaling.scale);
     return status;
 }

@@ -122,7 +122,7 @@ static em_design *make_design(const em_table_options *options, int64_t shard, in
     em_design *design;
 
     ck_assert_int_eq(em_table_take_response(table, options), EM_OK);
-    ck_assert_int_eq(em_design_create(table, options, shard, n_shard, &design), EM_OK);
+    ck_assert_int_eq(em_design_create(table, options, NULL, shard, n_shard, &design), EM_OK);
     em_table_destroy(&table);
     return design;
 }
@@ -252,7 +252,7 @@ START_TEST(test_no_column_left)
 
     options.intercept = false;
     ck_assert_int_eq(em_table_take_response(table, &options), EM_OK);
-    ck_assert_int_eq(em_design_create(table, &options, 0, 1, &design), EM_EDATA);
+    ck_assert_int_eq(em_design_create(table, &options, NULL, 0, 1, &design), EM_EDATA);
     em_table_destroy(&table);
 }
 END_TEST
@@ -276,7 +276,7 @@ START_TEST(test_memory_faults)
         if (!status)
             status = em_table_take_response(table, &options);
         if (!status)
-            status = em_design_create(table, &options, 0, 1, &design);
+            status = em_design_create(table, &options, NULL, 0, 1, &design);
         em_table_destroy(&table);
         em_design_destroy(&design);
     }
