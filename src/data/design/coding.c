@@ -244,15 +244,15 @@ int em_level_compare(double a, double b)
     return (a > b) - (a < b);
 }
 
+int em_by_first_level(const void *a, const void *b)
+{
+    return em_level_compare(*(const double *)a, *(const double *)b);
+}
+
 typedef struct indexed_level {
     double level;
     int64_t index;
 } indexed_level;
-
-static int compare_levels(const void *a, const void *b)
-{
-    return em_level_compare(((const indexed_level *)a)->level, ((const indexed_level *)b)->level);
-}
 
 /* The sorted levels of factor j, for a binary search. */
 static em_status sort_levels(coding_context *m, int64_t j, indexed_level **out)
@@ -263,7 +263,7 @@ static em_status sort_levels(coding_context *m, int64_t j, indexed_level **out)
     for (int64_t i = 0; !status && i < factor->n; i++)
         (*out)[i] = (indexed_level){factor->level[i], i};
     if (!status)
-        qsort(*out, (size_t)factor->n, sizeof **out, compare_levels);
+        qsort(*out, (size_t)factor->n, sizeof **out, em_by_first_level);
     return status;
 }
 
@@ -309,7 +309,7 @@ static em_status number_levels(coding_context *m, int64_t j, int64_t *bad)
     for (int64_t i = 0; !status && i < table->n_row && (*bad < 0 || i < *bad); i++) {
         double *value = &table->value[i * table->n_column + j];
         const indexed_level wanted = {*value, 0};
-        const indexed_level *at = bsearch(&wanted, sorted, n, sizeof wanted, compare_levels);
+        const indexed_level *at = bsearch(&wanted, sorted, n, sizeof wanted, em_by_first_level);
         if (at) {
             *value = (double)at->index;
             continue;

@@ -33,3 +33,6 @@ em_status em_coding_apply(const em_coding *coding, em_table *table);
 
 /* Compares two levels as qsort does: numbers come first, in ascending order, then texts by code. */
 int em_level_compare(double a, double b);
+
+/* For qsort: orders structures by their first member, a level. Local. */
+int em_by_first_level(const void *a, const void *b);

@@ -23,16 +23,11 @@ enum { FEWEST_ROWS = 20 };   /* of which a factor with nearly as many levels is 
 
 /* ---------------------------------------------------------------- levels that a table has */
 
-static int compare_levels(const void *a, const void *b)
-{
-    return em_level_compare(*(const double *)a, *(const double *)b);
-}
-
 static void sort_once(int64_t *n, double *value)
 {
     const int64_t all = *n;
 
-    qsort(value, (size_t)all, sizeof *value, compare_levels);
+    qsort(value, (size_t)all, sizeof *value, em_by_first_level);
     *n = 0;
     for (int64_t i = 0; i < all; i++)
         if (*n == 0 || em_level_compare(value[*n - 1], value[i]) != 0)

@@ -25,7 +25,7 @@ typedef struct journal_header {
 } journal_header;
 
 typedef struct extent {
-    uint64_t first, bytes;
+    uint64_t first, bytes; /* below 2^63 */
 } extent;
 
 /* The extents of the values of datasets in the file. The journal leaves them out. */
@@ -76,13 +76,6 @@ static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *
     return v->status ? 1 : 0;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-    const extent *x = a, *y = b;
-
-    return (x->first > y->first) - (x->first < y->first);
-}
-
 /* Finds the extents of all values, in their order in the file. */
 static em_status find_values(const char *path, values *out)
 {
@@ -92,7 +85,7 @@ static em_status find_values(const char *path, values *out)
     if (file < 0 || H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, out) < 0)
         out->status = em_fail(EM_EIO, "%s: could not be read to make its rollback journal", path);
     if (!out->status && out->n > 0)
-        qsort(out->extent, (size_t)out->n, sizeof *out->extent, by_offset);
+        qsort(out->extent, (size_t)out->n, sizeof *out->extent, em_by_first_integer);
     return out->status;
 }
 
