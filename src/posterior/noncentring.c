@@ -338,57 +338,47 @@ static double map_block(const em_noncentring *map, bool to_model, double *x, em_
                     : -em_joint_block_from_model(map, here, x);
 }
 
-double em_noncentring_to_model(const em_noncentring *map, double *z, em_conditional *at)
+/* Maps all rows, to the model in the order of their levels and from it in reverse; returns the log
+ * of the Jacobian determinant of the map to the model. */
+static double map_all(const em_noncentring *map, bool to_model, double *x, em_conditional *at)
 {
     em_log_product jacobian = {.product = 1};
     prior_scale before = {NULL, 0, 0};
     double of_block = 0;
 
-    for (int64_t n = 0; n < map->n_child; n++) {
-        const int64_t i = map->child[n];
+    for (int64_t k = 0; k < map->n_child; k++) {
+        const int64_t n = to_model ? k : map->n_child - 1 - k, i = map->child[n];
         const em_noncentring_row *row = &map->row[i];
         em_conditional unused, *here = at ? &at[n] : &unused;
         if (is_joint(row)) {
-            of_block = map_block(map, true, z, at);
-            n += map->joint->n - 1;
+            of_block = map_block(map, to_model, x, at);
+            k += map->joint->n - 1;
             continue;
         }
         if (has_tail(row)) {
-            z[i] = put_tail(row, z[i], here);
+            const double z =
+                to_model ? x[i]
+                         : em_tail_map_inverse(row->degree, (x[i] - row->shift) / row->width);
+            const double mapped = put_tail(row, z, here);
+            x[i] = to_model ? mapped : z;
         } else {
-            *here = conditional_of(map, row, z, &before);
-            z[i] = here->location + here->scale * z[i];
+            *here = conditional_of(map, row, x, &before);
+            x[i] = to_model ? here->location + here->scale * x[i]
+                            : (x[i] - here->location) / here->scale;
         }
         em_log_product_multiply(&jacobian, here->scale);
     }
     return em_log_product_value(&jacobian) + of_block;
 }
 
+double em_noncentring_to_model(const em_noncentring *map, double *z, em_conditional *at)
+{
+    return map_all(map, true, z, at);
+}
+
 double em_noncentring_from_model(const em_noncentring *map, double *x, em_conditional *at)
 {
-    em_log_product jacobian = {.product = 1};
-    prior_scale before = {NULL, 0, 0};
-    double of_block = 0;
-
-    for (int64_t n = map->n_child - 1; n >= 0; n--) {
-        const int64_t i = map->child[n];
-        const em_noncentring_row *row = &map->row[i];
-        em_conditional unused, *here = at ? &at[n] : &unused;
-        if (is_joint(row)) {
-            of_block = map_block(map, false, x, at);
-            n -= map->joint->n - 1;
-            continue;
-        }
-        if (has_tail(row)) {
-            x[i] = em_tail_map_inverse(row->degree, (x[i] - row->shift) / row->width);
-            put_tail(row, x[i], here);
-        } else {
-            *here = conditional_of(map, row, x, &before);
-            x[i] = (x[i] - here->location) / here->scale;
-        }
-        em_log_product_multiply(&jacobian, here->scale);
-    }
-    return em_log_product_value(&jacobian) + of_block;
+    return map_all(map, false, x, at);
 }
 
 /* Adds `sign` times the contribution of the derivative by x_i, `g`, to the derivatives by x_k, x_l
