@@ -170,27 +170,27 @@ static void close_path(leapfrog *p)
 /* n steps from z = (theta, p); returns the energy error. */
 static double travel(leapfrog *path, int64_t n_step, double *z)
 {
-    _Alignas(64) double theta[EM_LANES] = {z[0], z[1]}, g[EM_LANES];
-    double *p = z + DIM, log_density, before;
+    em_riemann *r = path->riemann;
     const em_query query = {.n_chain = 1,
                             .stride = EM_LANES,
                             .chain = &(int64_t){0},
-                            .theta = theta,
-                            .log_density = &log_density,
-                            .gradient = g};
+                            .theta = r->theta,
+                            .log_density = &r->log_density,
+                            .gradient = r->gradient};
 
+    memcpy(r->theta, z, DIM * sizeof *z);
+    memcpy(r->momentum, z + DIM, DIM * sizeof *z);
     em_posterior_evaluate(path->posterior, &query);
-    ck_assert_int_eq(em_riemann_set_position(path->riemann, path->posterior, 0, theta), EM_OK);
-    before =
-        -log_density + path->riemann->half_log_determinant + em_riemann_kinetic(path->riemann, p);
+    ck_assert_int_eq(em_riemann_set_position(r, path->posterior, 0, r->theta), EM_OK);
+    const double before = -r->log_density + r->half_log_determinant + em_riemann_kinetic(r);
     for (int64_t k = 0; k < n_step; k++) {
-        ck_assert_int_eq(em_riemann_advance(path->riemann, path->eps, g, theta, p), EM_OK);
+        ck_assert_int_eq(em_riemann_advance(r, path->eps), EM_OK);
         em_posterior_evaluate(path->posterior, &query);
-        ck_assert_int_eq(em_riemann_finish(path->riemann, path->eps, g, theta, p), EM_OK);
+        ck_assert_int_eq(em_riemann_finish(r, path->eps), EM_OK);
     }
-    memcpy(z, theta, DIM * sizeof *z);
-    return -log_density + path->riemann->half_log_determinant +
-           em_riemann_kinetic(path->riemann, p) - before;
+    memcpy(z, r->theta, DIM * sizeof *z);
+    memcpy(z + DIM, r->momentum, DIM * sizeof *z);
+    return -r->log_density + r->half_log_determinant + em_riemann_kinetic(r) - before;
 }
 
 static const double starts[][2 * DIM] = {

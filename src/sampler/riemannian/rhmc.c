@@ -44,8 +44,7 @@ typedef struct rhmc_sampler {
     const rhmc_options *options;
     em_riemann *riemann;
     double *fresh; /* [n_chain][stride] momenta drawn */
-    double log_density, initial_energy;
-    em_query here; /* query at the current point of the trajectory */
+    double initial_energy;
 } rhmc_sampler;
 
 static em_status rhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
@@ -61,8 +60,8 @@ static em_status rhmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 
 static double rhmc_energy(const rhmc_sampler *s)
 {
-    return -s->log_density + s->riemann->half_log_determinant +
-           em_riemann_kinetic(s->riemann, s->riemann->momentum);
+    return -s->riemann->log_density + s->riemann->half_log_determinant +
+           em_riemann_kinetic(s->riemann);
 }
 
 /* Puts chain c at the start of a trajectory with p ~ N(0, G), by the normals in `fresh`. If G is
@@ -76,15 +75,9 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
     em_status status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c],
                                                block->theta + row);
 
-    s->here = em_block_query_of(block, c);
-    s->here.theta = s->riemann->theta;
-    s->here.log_density = &s->log_density;
-    s->here.gradient = s->riemann->gradient;
-    memcpy(s->riemann->theta, block->theta + row, bytes);
-    memcpy(s->riemann->gradient, block->gradient + row, bytes);
+    em_riemann_take_state(s->riemann, block, c);
     memset(s->riemann->momentum, 0, bytes);
-    s->log_density = block->log_density[c];
-    s->initial_energy = -s->log_density;
+    s->initial_energy = -block->log_density[c];
     if (!status) {
         em_riemann_add_noise(s->riemann, 1, s->fresh + row, s->riemann->momentum);
         s->initial_energy = rhmc_energy(s);
@@ -94,15 +87,14 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
 }
 
 /* Makes one generalised leapfrog step. */
-static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, double eps)
+static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, const em_block *block,
+                           int64_t c)
 {
-    em_status status = em_riemann_advance(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
-                                          s->riemann->momentum);
+    const em_query here = em_riemann_query(s->riemann, block, c);
+    em_status status = em_riemann_advance(s->riemann, context->step_size[c]);
 
-    status = status ? status : em_posterior_evaluate(context->posterior, &s->here);
-    return status ? status
-                  : em_riemann_finish(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
-                                      s->riemann->momentum);
+    status = status ? status : em_posterior_evaluate(context->posterior, &here);
+    return status ? status : em_riemann_finish(s->riemann, context->step_size[c]);
 }
 
 /* H_L - H_0 of a trajectory of chain c; infinity if it is not finite or an equation could not be
@@ -113,7 +105,7 @@ static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context
     em_status status = rhmc_start(s, context, block, c);
 
     for (int64_t k = 0; !status && k < n_step; k++)
-        status = rhmc_leap(s, context, context->step_size[c]);
+        status = rhmc_leap(s, context, block, c);
     *error = status ? INFINITY : rhmc_energy(s) - s->initial_energy;
     if (!isfinite(*error))
         *error = INFINITY;
@@ -127,15 +119,11 @@ static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_blo
     const em_stream stream = em_chain_stream(context, block, c, EM_RNG_ACCEPT);
     const bool accept = isfinite(error) && log(em_uniform(&stream, 0)) < -error;
     const int64_t row = c * block->stride;
-    const size_t bytes = (size_t)block->stride * sizeof(double);
 
-    memcpy(block->momentum + row, accept ? s->riemann->momentum : s->fresh + row, bytes);
-    if (accept) {
-        memcpy(block->theta + row, s->riemann->theta, bytes);
-        memcpy(block->gradient + row, s->riemann->gradient, bytes);
-        block->log_density[c] = s->log_density;
-    }
-    block->stat[EM_STAT_LP][c] = block->log_density[c];
+    if (accept)
+        em_riemann_put_state(s->riemann, block, c);
+    else
+        em_copy_row(block->stride, s->fresh + row, block->momentum + row);
     block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
     block->stat[EM_STAT_DIVERGING][c] = !(error < EM_DIVERGENCE_LIMIT);
     block->stat[EM_STAT_ENERGY][c] = s->initial_energy + (accept ? error : 0);
@@ -153,9 +141,7 @@ static em_status rhmc_step(em_sampler *base, const em_step_context *context, em_
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         status = rhmc_trajectory(s, context, block, c, n_step, &error);
         rhmc_resolve(s, context, block, c, error);
-        block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
-        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
-        block->stat[EM_STAT_INT_TIME][c] = (double)n_step * context->step_size[c];
+        em_block_record_steps(block, c, context->step_size[c], (double)n_step);
     }
     return status;
 }

@@ -148,17 +148,47 @@ static void riemann_velocity(em_riemann *r, const double *p)
             r->by_element ? r->inverse[i] * p[i] : em_dot(r->dim, r->inverse + i * r->dim, p);
 }
 
-double em_riemann_kinetic(em_riemann *r, const double *p)
+void em_riemann_take_state(em_riemann *r, const em_block *block, int64_t c)
 {
-    riemann_velocity(r, p);
-    return em_dot(r->dim, p, r->velocity) / 2;
+    const size_t bytes = (size_t)block->stride * sizeof(double);
+
+    memcpy(r->theta, block->theta + c * block->stride, bytes);
+    memcpy(r->momentum, block->momentum + c * block->stride, bytes);
+    memcpy(r->gradient, block->gradient + c * block->stride, bytes);
+    r->log_density = block->log_density[c];
+}
+
+void em_riemann_put_state(const em_riemann *r, em_block *block, int64_t c)
+{
+    const size_t bytes = (size_t)block->stride * sizeof(double);
+
+    memcpy(block->theta + c * block->stride, r->theta, bytes);
+    memcpy(block->momentum + c * block->stride, r->momentum, bytes);
+    memcpy(block->gradient + c * block->stride, r->gradient, bytes);
+    block->log_density[c] = r->log_density;
+}
+
+em_query em_riemann_query(em_riemann *r, const em_block *block, int64_t c)
+{
+    em_query query = em_block_query_of(block, c);
+
+    query.theta = r->theta;
+    query.log_density = &r->log_density;
+    query.gradient = r->gradient;
+    return query;
+}
+
+double em_riemann_kinetic(em_riemann *r)
+{
+    riemann_velocity(r, r->momentum);
+    return em_dot(r->dim, r->momentum, r->velocity) / 2;
 }
 
 /* ---- the integrator ---- */
 
 /* The kick of a diagonal metric, which adds to g the sum over i of its derivatives with weights
  * (v_i^2 - 1 / G_i) / 2. */
-static void riemann_kick_elements(em_riemann *r, double eps, const double *g)
+static void riemann_kick_elements(em_riemann *r, double eps)
 {
     double *weight = r->velocity;
     const em_diagonal ask = {.theta = r->at, .weight = weight, .slope = r->next};
@@ -167,24 +197,24 @@ static void riemann_kick_elements(em_riemann *r, double eps, const double *g)
         weight[i] = (r->velocity[i] * r->velocity[i] - r->inverse[i]) / 2;
     em_posterior_diagonal(r->posterior, r->chain, &ask);
     for (int64_t k = 0; k < r->dim; k++)
-        r->next[k] = r->start[k] + eps / 2 * (g[k] + r->next[k]);
+        r->next[k] = r->start[k] + eps / 2 * (r->gradient[k] + r->next[k]);
 }
 
 /* next = start - eps/2 dH/dtheta(theta, p) */
-static void riemann_kick(em_riemann *r, double eps, const double *g, const double *p)
+static void riemann_kick(em_riemann *r, double eps, const double *p)
 {
     const int64_t n = r->dim;
 
     riemann_velocity(r, p);
     if (r->by_element) {
-        riemann_kick_elements(r, eps, g);
+        riemann_kick_elements(r, eps);
         return;
     }
     for (int64_t k = 0; k < n; k++) {
         double curvature = 0;
         for (int64_t i = 0; i < n; i++)
             curvature += r->velocity[i] * em_dot(n, r->derivative + (k * n + i) * n, r->velocity);
-        r->next[k] = r->start[k] + eps / 2 * (g[k] - r->half_trace[k] + curvature / 2);
+        r->next[k] = r->start[k] + eps / 2 * (r->gradient[k] - r->half_trace[k] + curvature / 2);
     }
 }
 
@@ -213,13 +243,13 @@ static em_status riemann_verdict(const em_riemann *r, double moved)
     return moved < (r->rounds == INT64_MIN ? tolerance : INFINITY) ? EM_OK : EM_NONFINITE;
 }
 
-static em_status riemann_solve_momentum(em_riemann *r, double eps, const double *g, double *p)
+static em_status riemann_solve_momentum(em_riemann *r, double eps, double *p)
 {
     double moved = INFINITY;
 
     memcpy(r->start, p, (size_t)r->dim * sizeof *p);
     for (int64_t round = 0; riemann_goes_on(r, round, moved); round++) {
-        riemann_kick(r, eps, g, p);
+        riemann_kick(r, eps, p);
         moved = riemann_take(r, p);
     }
     return riemann_verdict(r, moved);
@@ -246,12 +276,12 @@ static em_status riemann_solve_position(em_riemann *r, double eps, const double 
     return status ? status : riemann_verdict(r, moved);
 }
 
-em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p)
+em_status em_riemann_advance(em_riemann *r, double eps)
 {
-    memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
-    em_status status = riemann_solve_momentum(r, eps, g, p);
-    status = status ? status : riemann_solve_position(r, eps, p, theta);
-    return status ? status : riemann_set_position(r, theta);
+    memcpy(r->before, r->theta, (size_t)r->dim * sizeof *r->theta);
+    em_status status = riemann_solve_momentum(r, eps, r->momentum);
+    status = status ? status : riemann_solve_position(r, eps, r->momentum, r->theta);
+    return status ? status : riemann_set_position(r, r->theta);
 }
 
 static bool riemann_same(int64_t n, const double *x, const double *y)
@@ -265,20 +295,19 @@ static bool riemann_same(int64_t n, const double *x, const double *y)
 /* Checks that the step from (before, ...) to (theta, p) is reversible: the solves must also find it
  * from its other end, first p_1/2 = half from p, and then the start. The first momentum follows
  * from these without a solve. */
-static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
-                                      const double *theta, const double *p)
+static em_status riemann_see_way_back(em_riemann *r, double eps)
 {
-    const size_t vector = (size_t)r->dim * sizeof *p;
+    const size_t vector = (size_t)r->dim * sizeof *r->back;
     const size_t matrix = r->by_element ? vector : (size_t)r->dim * vector;
 
-    memcpy(r->back, p, vector);
-    em_status status = riemann_solve_momentum(r, -eps, g, r->back);
+    memcpy(r->back, r->momentum, vector);
+    em_status status = riemann_solve_momentum(r, -eps, r->back);
     if (!status && !riemann_same(r->dim, r->back, r->half))
         status = EM_NONFINITE;
     if (status)
         return status;
     memcpy(r->there, r->inverse, matrix);
-    memcpy(r->back, theta, vector);
+    memcpy(r->back, r->theta, vector);
     status = riemann_solve_position(r, -eps, r->half, r->back);
     memcpy(r->inverse, r->there, matrix);
     if (!status && !riemann_same(r->dim, r->back, r->before))
@@ -286,14 +315,13 @@ static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g
     return status;
 }
 
-em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
-                            double *p)
+em_status em_riemann_finish(em_riemann *r, double eps)
 {
-    const size_t vector = (size_t)r->dim * sizeof *p;
+    const size_t vector = (size_t)r->dim * sizeof *r->momentum;
 
-    memcpy(r->half, p, vector);
-    memcpy(r->start, p, vector);
-    riemann_kick(r, eps, g, p);
-    riemann_take(r, p);
-    return r->rounds == INT64_MIN ? riemann_see_way_back(r, eps, g, theta, p) : EM_OK;
+    memcpy(r->half, r->momentum, vector);
+    memcpy(r->start, r->momentum, vector);
+    riemann_kick(r, eps, r->momentum);
+    riemann_take(r, r->momentum);
+    return r->rounds == INT64_MIN ? riemann_see_way_back(r, eps) : EM_OK;
 }

@@ -53,6 +53,7 @@ typedef struct em_riemann {
     double half_log_determinant;
     double *velocity, *start, *next;     /* [dim] */
     double *theta, *momentum, *gradient; /* [stride] of the chain that is moving */
+    double log_density;                  /* of that chain */
     double *before, *half, *back; /* [dim]: state of the last step, for the test of reversibility */
     double *there;                /* G^-1 at the end of that step */
     em_posterior *posterior;      /* the posterior whose metric it is */
@@ -75,18 +76,23 @@ em_status em_riemann_set_position(em_riemann *r, em_posterior *posterior, int64_
 /* p <- p + scale L z for standard normals z. With p = 0 and scale 1 this draws p ~ N(0, G). */
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p);
 
-/* p^T G^-1 p / 2 */
-double em_riemann_kinetic(em_riemann *r, const double *p);
+/* The state of the chain that is moving: taken from chain c of a block, put back into it, and a
+ * query at it. */
+void em_riemann_take_state(em_riemann *r, const em_block *block, int64_t c);
+void em_riemann_put_state(const em_riemann *r, em_block *block, int64_t c);
+em_query em_riemann_query(em_riemann *r, const em_block *block, int64_t c);
 
-/* One step of size eps from the position at which the metric was last evaluated; g is the gradient
- * there. em_riemann_advance solves p_1/2 = p - eps/2 dH/dtheta(theta, p_1/2) and theta' = theta +
- * eps/2 [G^-1(theta) + G^-1(theta')] p_1/2, and evaluates the metric at theta'. Then the caller
+/* p^T G^-1 p / 2 of the chain that is moving */
+double em_riemann_kinetic(em_riemann *r);
+
+/* One step of size eps of the chain that is moving, from the position at which the metric was last
+ * evaluated. em_riemann_advance solves p_1/2 = p - eps/2 dH/dtheta(theta, p_1/2) and theta' = theta
+ * + eps/2 [G^-1(theta) + G^-1(theta')] p_1/2, and evaluates the metric at theta'. Then the caller
  * evaluates the gradient at theta'. em_riemann_finish computes p' = p_1/2 - eps/2 dH/dtheta(theta',
  * p_1/2). If the options ask for convergence, it also tests that the step back from (theta', p')
  * ends at the start. If it does not, the map is not reversible there and Metropolis-Hastings would
  * not be exact (Zappa, Holmes-Cerfon & Goodman 2018). Errors: EM_NONFINITE if a fixed-point
  * iteration has not converged to 1e-10 in 20 rounds, or if the step back ends more than 1e-7 from
  * the start; those of em_riemann_set_position. */
-em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p);
-em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
-                            double *p);
+em_status em_riemann_advance(em_riemann *r, double eps);
+em_status em_riemann_finish(em_riemann *r, double eps);

@@ -44,7 +44,7 @@ typedef struct sgrnphmc_sampler {
     double Q;
     em_riemann *riemann;
     double *normals; /* [stride] */
-    double log_density, q;
+    double q;
 } sgrnphmc_sampler;
 
 static em_status sgrnphmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
@@ -100,8 +100,7 @@ static em_status sgrnphmc_refresh(em_sampler *base, const em_step_context *conte
 /* q <- q + eps/2 (p~^T G^-1 p~ - D) */
 static void sgrnphmc_drive(sgrnphmc_sampler *s, double eps)
 {
-    s->q += eps / 2 *
-            (2 * em_riemann_kinetic(s->riemann, s->riemann->momentum) - (double)s->riemann->dim);
+    s->q += eps / 2 * (2 * em_riemann_kinetic(s->riemann) - (double)s->riemann->dim);
 }
 
 /* p~ <- exp(-q eps / (2 Q)) p~ */
@@ -119,19 +118,12 @@ static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *conte
 {
     const double eps = context->step_size[c];
     const em_stochastic_options *options = &s->options->stochastic;
-    em_query query = em_block_query_of(block, c);
-    em_status status = em_riemann_advance(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
-                                          s->riemann->momentum);
-
-    query.theta = s->riemann->theta;
-    query.log_density = &s->log_density;
-    query.gradient = s->riemann->gradient;
+    em_status status = em_riemann_advance(s->riemann, eps);
 
     if (!status)
-        status = em_stochastic_evaluate(options, context, options->leapfrog_steps, k, query);
-    return status ? status
-                  : em_riemann_finish(s->riemann, eps, s->riemann->gradient, s->riemann->theta,
-                                      s->riemann->momentum);
+        status = em_stochastic_evaluate(options, context, options->leapfrog_steps, k,
+                                        em_riemann_query(s->riemann, block, c));
+    return status ? status : em_riemann_finish(s->riemann, eps);
 }
 
 static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context *context,
@@ -154,28 +146,6 @@ static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context 
     return status;
 }
 
-static void sgrnphmc_load(sgrnphmc_sampler *s, const em_block *block, int64_t c)
-{
-    const size_t bytes = (size_t)block->stride * sizeof(double);
-
-    memcpy(s->riemann->theta, block->theta + c * block->stride, bytes);
-    memcpy(s->riemann->momentum, block->momentum + c * block->stride, bytes);
-    memcpy(s->riemann->gradient, block->gradient + c * block->stride, bytes);
-    s->log_density = block->log_density[c];
-    s->q = block->extra[c];
-}
-
-static void sgrnphmc_store(const sgrnphmc_sampler *s, em_block *block, int64_t c)
-{
-    const size_t bytes = (size_t)block->stride * sizeof(double);
-
-    memcpy(block->theta + c * block->stride, s->riemann->theta, bytes);
-    memcpy(block->momentum + c * block->stride, s->riemann->momentum, bytes);
-    memcpy(block->gradient + c * block->stride, s->riemann->gradient, bytes);
-    block->log_density[c] = s->log_density;
-    block->extra[c] = s->q;
-}
-
 static bool sgrnphmc_is_finite(const sgrnphmc_sampler *s)
 {
     const int64_t n = s->riemann->dim;
@@ -190,7 +160,8 @@ static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *co
 {
     const em_stochastic_options *options = &s->options->stochastic;
 
-    sgrnphmc_load(s, block, c);
+    em_riemann_take_state(s->riemann, block, c);
+    s->q = block->extra[c];
     em_status status =
         em_riemann_set_position(s->riemann, context->posterior, block->chain[c], s->riemann->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
@@ -200,8 +171,10 @@ static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *co
     const bool diverging = status || !sgrnphmc_is_finite(s);
     if (diverging)
         status = sgrnphmc_draw(s, context, block, c);
-    else
-        sgrnphmc_store(s, block, c);
+    else {
+        em_riemann_put_state(s->riemann, block, c);
+        block->extra[c] = s->q;
+    }
     em_stochastic_report(options, context, block, c, diverging);
     block->stat[EM_STAT_THERMOSTAT][c] = block->extra[c] / s->Q;
     return status;
