@@ -67,7 +67,5 @@ void em_proposals_record(const em_step_context *context, em_block *block, int64_
 {
     memset(block->gradient + c * block->stride, 0, (size_t)block->stride * sizeof(double));
     block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = acceptance;
-    block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = evaluations;
-    block->stat[EM_STAT_LP][c] = block->log_density[c];
-    block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
+    em_block_record_steps(block, c, context->step_size[c], evaluations);
 }

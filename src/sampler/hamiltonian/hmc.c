@@ -150,7 +150,6 @@ static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block
     else
         memcpy(block->momentum + c * block->stride, s->fresh + c * block->stride,
                (size_t)block->stride * sizeof(double));
-    block->stat[EM_STAT_LP][c] = block->log_density[c];
     block->acceptance[c] = failed && s->n_good[c] == 0 ? 0 : fmin(1, exp(-error));
     block->stat[EM_STAT_ACCEPTANCE_RATE][c] = failed ? 0 : block->acceptance[c];
     block->stat[EM_STAT_DIVERGING][c] = !(error < EM_DIVERGENCE_LIMIT);
@@ -203,30 +202,18 @@ static int64_t hmc_plan_stages(hmc_sampler *s, const em_step_context *context, i
     return n_stage;
 }
 
-static em_status hmc_by_u_turn(hmc_sampler *s, const em_step_context *context, em_block *block)
-{
-    em_status status = em_nuts.step(s->initial, context, block);
-
-    for (int64_t c = 0; !status && c < block->n_chain; c++)
-        block->stat[EM_STAT_INT_TIME][c] =
-            block->stat[EM_STAT_N_STEPS][c] * block->stat[EM_STAT_STEP_SIZE][c];
-    return status;
-}
-
 static em_status hmc_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     hmc_sampler *s = (hmc_sampler *)base;
 
     if (s->initial && context->trajectory.kind != EM_TRAJECTORY_TIME)
-        return hmc_by_u_turn(s, context, block);
+        return em_nuts.step(s->initial, context, block);
     const int64_t n_stage = hmc_plan_stages(s, context, block->n_chain);
     em_status status = hmc_trajectory(s, context, block, n_stage);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         hmc_resolve(s, context, block, c);
-        block->stat[EM_STAT_STEP_SIZE][c] = s->step[c] / s->splitting.n_stage;
+        em_block_record_steps(block, c, s->step[c] / s->splitting.n_stage, (double)n_stage);
         block->stat[EM_STAT_TREE_DEPTH][c] = block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = 0;
-        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_stage;
-        block->stat[EM_STAT_INT_TIME][c] = (double)n_stage * block->stat[EM_STAT_STEP_SIZE][c];
     }
     return status;
 }

@@ -285,13 +285,11 @@ static void collect(const em_trees *trees, em_block *block, int64_t c)
     const double energy = em_hamiltonian_energy(&trees->draw, c);
 
     em_hamiltonian_move(&trees->draw, c, block, c);
-    block->stat[EM_STAT_LP][c] = block->log_density[c];
+    em_block_record_steps(block, c, t->step_size, (double)t->n_gradient);
     block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] =
         t->n_leaf > 0 ? t->acceptance / (double)t->n_leaf : 0;
     block->failed[c] = t->failed;
-    block->stat[EM_STAT_STEP_SIZE][c] = t->step_size;
     block->stat[EM_STAT_TREE_DEPTH][c] = t->depth;
-    block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)t->n_gradient;
     block->stat[EM_STAT_DIVERGING][c] = t->diverged;
     block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = t->saturated;
     block->stat[EM_STAT_ENERGY][c] = energy;

@@ -288,6 +288,16 @@ static inline em_stream em_chain_stream(const em_step_context *context, const em
                        purpose};
 }
 
+/* Records the statistics of chain c that most samplers have: those of steps of one size. Local. */
+static inline void em_block_record_steps(em_block *block, int64_t c, double step_size,
+                                         double n_step)
+{
+    block->stat[EM_STAT_LP][c] = block->log_density[c];
+    block->stat[EM_STAT_STEP_SIZE][c] = step_size;
+    block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = n_step;
+    block->stat[EM_STAT_INT_TIME][c] = n_step * step_size;
+}
+
 /* Whether the sampler computes a statistic; false for sampler NULL. Local. */
 static inline bool em_sampler_has_stat(const em_sampler_ops *sampler, em_stat wanted)
 {

@@ -247,8 +247,6 @@ bool em_chain_is_finite(const em_block *block, int64_t c)
 void em_stochastic_report(const em_stochastic_options *options, const em_step_context *context,
                           em_block *block, int64_t c, bool diverging)
 {
-    block->stat[EM_STAT_LP][c] = block->log_density[c];
-    block->stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
-    block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)options->leapfrog_steps;
+    em_block_record_steps(block, c, context->step_size[c], (double)options->leapfrog_steps);
     block->stat[EM_STAT_DIVERGING][c] = diverging;
 }

@@ -178,10 +178,7 @@ void em_nose_poincare_store(em_nose_poincare *f, const em_step_context *context,
         const bool diverging = !nose_poincare_is_finite(f, c);
         if (!diverging)
             nose_poincare_store_state(f, block, c);
-        stat[EM_STAT_LP][c] = block->log_density[c];
-        stat[EM_STAT_STEP_SIZE][c] = context->step_size[c];
-        block->n_step[c] = stat[EM_STAT_N_STEPS][c] = (double)n_step;
-        stat[EM_STAT_INT_TIME][c] = (double)n_step * context->step_size[c];
+        em_block_record_steps(block, c, context->step_size[c], (double)n_step);
         stat[EM_STAT_DIVERGING][c] = diverging;
         stat[EM_STAT_ENERGY][c] = f->h0[c];
         stat[EM_STAT_THERMOSTAT][c] = block->extra[c * block->n_extra + 1];
