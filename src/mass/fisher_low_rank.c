@@ -106,43 +106,25 @@ static em_status solve(const samples_span *s, const double *current, double *vec
     return status ? status : em_eigen(m, vector, m, value);
 }
 
-/* Sets the scales from the variances at the beginning of `number`, and no directions. */
-static void set_scales(const em_mass_form *form, double *number)
-{
-    double *values = number + form->dim;
-
-    for (int64_t i = 0; i < form->dim; i++)
-        number[i] = sqrt(number[i]);
-    memset(values, 0, (size_t)(form->most_rank * (1 + form->dim)) * sizeof *values);
-    for (int64_t k = 0; k < form->most_rank; k++)
-        values[k] = 1;
-}
-
 em_status em_fisher_directions(const em_mass_form *form, const double *current, em_samples *samples,
                                double *number)
 {
-    double *values = number + form->dim, *directions = values + form->most_rank;
-    double *vector = NULL, *value = NULL;
-    int64_t which[EM_MASS_MOST_RANK], count = 0;
+    EM_SCOPED double *vector = NULL;
     samples_span s = {.n = 0};
 
-    set_scales(form, number);
+    for (int64_t i = 0; i < form->dim; i++)
+        number[i] = sqrt(number[i]); /* scales from variances */
+    em_directions_clear(form->dim, form->most_rank, number + form->dim);
     if (samples->n < 2)
         return EM_OK;
     em_status status = open_span(form, current, samples, number, &s);
     status = status ? status : em_span_find_frame(&s.all);
     status = status ? status : em_allocate_doubles(s.all.order * (s.all.order + 1), &vector);
-    if (!status) {
-        value = vector + s.all.order * s.all.order;
-        status = solve(&s, current, vector, value);
-    }
-    if (!status) {
-        count = em_directions_choose(s.all.order, value, least_ratio, form->most_rank, which);
-        status = em_span_directions(&s.all, count, which, vector, directions);
-    }
-    for (int64_t k = 0; !status && k < count; k++)
-        values[k] = value[which[k]];
-    em_release(&vector);
+    double *value = status ? NULL : vector + s.all.order * s.all.order;
+    status = status ? status : solve(&s, current, vector, value);
+    if (!status)
+        status = em_span_store_directions(&s.all, vector, value, least_ratio, form->most_rank,
+                                          number + form->dim);
     em_span_release(&s.all);
     return status;
 }

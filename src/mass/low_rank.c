@@ -10,6 +10,7 @@
 #include "base/clones.h"
 #include "base/memory.h"
 #include "mass/mass.h"
+#include "mass/span.h"
 #include "math/linalg.h"
 #include "math/simd/panel.h"
 
@@ -50,11 +51,9 @@ static int arrays(const em_mass_form *form, em_mass_array *out)
 
 static void spread(const em_mass_form *form, const double *diagonal, double *number)
 {
-    memset(number, 0, (size_t)size(form) * sizeof *number);
     for (int64_t i = 0; i < form->dim; i++)
         number[i] = sqrt(diagonal[i]);
-    for (int64_t k = 0; k < form->most_rank; k++)
-        number[form->dim + k] = 1;
+    em_directions_clear(form->dim, form->most_rank, number + form->dim);
 }
 
 static em_status allocate(low_rank_mass *mass, int64_t rank)
@@ -135,12 +134,11 @@ static void write(const em_mass *base, const em_mass_form *form, double *number)
     const int64_t dim = base->dim;
     double *value = number + dim, *direction = value + form->most_rank;
 
-    memset(number, 0, (size_t)size(form) * sizeof *number);
     memcpy(number, mass->scale, (size_t)dim * sizeof *number);
-    for (int64_t k = 0; k < form->most_rank; k++) {
-        value[k] = k < mass->n_direction ? mass->value[k] : 1;
-        if (k < mass->n_direction)
-            memcpy(direction + k * dim, mass->row + k * base->stride, (size_t)dim * sizeof *number);
+    em_directions_clear(dim, form->most_rank, value);
+    for (int64_t k = 0; k < em_least(form->most_rank, mass->n_direction); k++) {
+        value[k] = mass->value[k];
+        memcpy(direction + k * dim, mass->row + k * base->stride, (size_t)dim * sizeof *number);
     }
 }
 

@@ -79,35 +79,26 @@ static em_status solve(const em_vector_span *span, const double *factor, double 
 static em_status add_directions(const em_mass_form *form, em_vector_span *span,
                                 const double *factor, double *number)
 {
-    double *values = number + form->dim, *vector = NULL, *value = NULL;
-    int64_t which[EM_MASS_MOST_RANK], count = 0;
+    EM_SCOPED double *vector = NULL, *value = NULL;
     em_status status = em_span_find_frame(span);
 
     if (!status)
         status = em_allocate_all(EM_ARRAY(vector, span->order * span->order),
                                  EM_ARRAY(value, span->order));
     status = status ? status : solve(span, factor, vector, value);
-    if (!status) {
-        count = em_directions_choose(span->order, value, 1, form->most_rank, which);
-        status = em_span_directions(span, count, which, vector, values + form->most_rank);
-    }
-    for (int64_t k = 0; !status && k < count; k++)
-        values[k] = value[which[k]];
-    em_release_all(&vector, &value);
-    return status;
+    return status ? status
+                  : em_span_store_directions(span, vector, value, 1, form->most_rank,
+                                             number + form->dim);
 }
 
 em_status em_low_rank_sum(int64_t first, const em_mass_form *form, int n,
                           const em_low_rank_term *term, double *number)
 {
     EM_SCOPED double *factor = NULL;
-    double *values = number + form->dim;
     EM_SCOPED_BY(em_span_release) em_vector_span span = {.n_row = 0};
 
     set_scales(first, form, n, term, number);
-    memset(values, 0, (size_t)(form->most_rank * (1 + form->dim)) * sizeof *values);
-    for (int64_t k = 0; k < form->most_rank; k++)
-        values[k] = 1;
+    em_directions_clear(form->dim, form->most_rank, number + form->dim);
     em_status status = open_span(first, form, n, term, number, &span, &factor);
     if (!status && span.n_row > 0)
         status = add_directions(form, &span, factor, number);

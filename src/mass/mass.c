@@ -127,8 +127,8 @@ em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count)
     return coordinates;
 }
 
-EM_CLONES static void scale_rows(int64_t n, int64_t stride, const double *restrict scale,
-                                 const double *restrict x, double *restrict out)
+EM_CLONES void em_scale_rows(int64_t n, int64_t stride, const double *restrict scale,
+                             const double *restrict x, double *restrict out)
 {
     for (int64_t c = 0; c < n; c++)
         for (int64_t i = 0; i < stride; i++)
@@ -144,7 +144,7 @@ void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, cons
 
         last = run_end(mass, n_chain, first);
         if (m->scale[map])
-            scale_rows(last - first, m->stride, m->scale[map], x + row, out + row);
+            em_scale_rows(last - first, m->stride, m->scale[map], x + row, out + row);
         else
             m->ops->map(m, map, last - first, x + row, out + row);
     }

@@ -166,6 +166,9 @@ em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count);
 void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
                    double *out);
 
+/* out[c] = scale * x[c], element by element, for panels [n][stride] that do not overlap. */
+void em_scale_rows(int64_t n, int64_t stride, const double *scale, const double *x, double *out);
+
 /* For a panel of chains: momentum[c] = L z[c] ~ N(0, M) for standard normal z, and velocity[c] = W
  * momentum[c]. */
 static inline void em_mass_momentum(const em_mass *const *mass, int64_t n_chain, const double *z,

@@ -1,8 +1,10 @@
 #include "mass/span.h"
 #include "base/memory.h"
+#include "mass/mass.h"
 #include "math/linalg.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Finds an orthonormal basis of the span from Y Y^T = E^T diag(value) E. The basis is value^-1/2 E
  * Y, and the coordinates of Y in it are value^1/2 E. Eigenvalues that are only rounding errors are
@@ -32,8 +34,9 @@ em_status em_span_find_frame(em_vector_span *s)
     return status;
 }
 
-em_status em_span_directions(const em_vector_span *s, int64_t count, const int64_t *which,
-                             const double *vector, double *direction)
+/* Computes rows `which` of vector [order][order] as orthonormal directions [count][dim]. */
+static em_status find_directions(const em_vector_span *s, int64_t count, const int64_t *which,
+                                 const double *vector, double *direction)
 {
     const int64_t m = s->order, n = s->n_row, first = n - m;
     EM_SCOPED double *mix = NULL;
@@ -52,13 +55,8 @@ em_status em_span_directions(const em_vector_span *s, int64_t count, const int64
     return status;
 }
 
-void em_span_release(em_vector_span *span)
-{
-    em_release_all(&span->row, &span->vector, &span->value, &span->coordinate);
-}
-
-int64_t em_directions_choose(int64_t n, const double *value, double ratio, int64_t most,
-                             int64_t *which)
+/* Finds the indices of the eigenvalues farthest from 1. Returns their number. */
+static int64_t choose(int64_t n, const double *value, double ratio, int64_t most, int64_t *which)
 {
     int64_t low = 0, high = n - 1, count = 0;
 
@@ -69,4 +67,28 @@ int64_t em_directions_choose(int64_t n, const double *value, double ratio, int64
         which[count++] = below > above ? low++ : high--;
     }
     return count;
+}
+
+em_status em_span_store_directions(const em_vector_span *s, const double *vector,
+                                   const double *value, double ratio, int64_t most, double *values)
+{
+    int64_t which[EM_MASS_MOST_RANK];
+    const int64_t count = choose(s->order, value, ratio, most, which);
+    const em_status status = find_directions(s, count, which, vector, values + most);
+
+    for (int64_t k = 0; !status && k < count; k++)
+        values[k] = value[which[k]];
+    return status;
+}
+
+void em_directions_clear(int64_t dim, int64_t most, double *values)
+{
+    memset(values, 0, (size_t)(most * (1 + dim)) * sizeof *values);
+    for (int64_t k = 0; k < most; k++)
+        values[k] = 1;
+}
+
+void em_span_release(em_vector_span *span)
+{
+    em_release_all(&span->row, &span->vector, &span->value, &span->coordinate);
 }

@@ -20,13 +20,14 @@ typedef struct em_vector_span {
  * EM_EMEMORY. */
 em_status em_span_find_frame(em_vector_span *span);
 
-/* Computes rows `which` of vector [order][order] as orthonormal directions [count][dim]. Errors:
- * EM_EMEMORY. */
-em_status em_span_directions(const em_vector_span *span, int64_t count, const int64_t *which,
-                             const double *vector, double *direction);
+/* Stores the directions in which a matrix differs most from the identity, from its eigenvectors,
+ * the rows of vector [order][order], and its positive eigenvalues, ascending: at most `most`, and
+ * none with a value within [1 / ratio, ratio]. values [most] and then the orthonormal directions
+ * [most] [dim] are as after em_directions_clear. Errors: EM_EMEMORY. */
+em_status em_span_store_directions(const em_vector_span *span, const double *vector,
+                                   const double *value, double ratio, int64_t most, double *values);
 void em_span_release(em_vector_span *span);
 
-/* Finds the indices of the eigenvalues farthest from 1 among n ascending positive ones: at most
- * `most`, and none within [1 / ratio, ratio]. Returns their number. */
-int64_t em_directions_choose(int64_t n, const double *value, double ratio, int64_t most,
-                             int64_t *which);
+/* No directions, in the numbers of a mass of low rank: values [most] are 1, and the directions
+ * [most][dim] behind them 0. */
+void em_directions_clear(int64_t dim, int64_t most, double *values);

@@ -182,25 +182,16 @@ em_bath em_bath_coordinates(const em_bath *bath, int64_t first, int64_t count)
     return coordinates;
 }
 
-EM_CLONES static void bath_scale(int64_t n, const double *restrict scale, const double *restrict x,
-                                 double *restrict out)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = scale[i] * x[i];
-}
-
 /* out[c] = x[c] times a diagonal or a matrix. */
 static void bath_apply(em_structure structure, int64_t dim, const double *matrix, int64_t n_chain,
                        const double *x, double *out)
 {
     const int64_t stride = em_stride(dim);
 
-    if (structure == EM_MASS_DENSE) {
+    if (structure == EM_MASS_DENSE)
         em_panel_product(n_chain, dim, dim, x, stride, matrix, stride, out, stride);
-        return;
-    }
-    for (int64_t c = 0; c < n_chain; c++)
-        bath_scale(stride, matrix, x + c * stride, out + c * stride);
+    else
+        em_scale_rows(n_chain, stride, matrix, x, out);
 }
 
 /* The end of the run of chains from `first` on that share a bath. */
