@@ -2,6 +2,8 @@
 
 #include "base/default_message.h"
 #include "base/memory.h"
+#include "base/options/field.h"
+#include "data/shard/shard_assignment.h"
 #include "emass/capabilities.h"
 #include "emass/data.h"
 #include "emass/random.h"
@@ -80,10 +82,7 @@ static em_status declare_rows(plain *self, bool predicts)
 static em_status open_rows(plain *self, const void *options, const em_model_context *context)
 {
     const bool predicts = context->fitted != NULL;
-    const em_field *field = self->model.ops->fields;
-
-    while (strcmp(field->name, "data") != 0)
-        field++;
+    const em_field *field = em_field_find(self->model.ops->fields, "data");
     const char *path = *(char *const *)((const char *)options + field->offset);
     em_status status = em_data_read(path, context, &self->data);
     if (status)
@@ -122,9 +121,7 @@ static void draw_rows(plain *self, const em_draw *draw, const double *theta, dou
     const em_model_rows *rows = self->model.ops->rows;
     const em_share *own = &self->data->rows;
 
-    for (int64_t i = 0; i < own->total; i++)
-        out[i] = -0.0;
-    out += own->first;
+    out = em_shard_clear(own, out);
     (rows->normal ? em_draw_normals : em_draw_uniforms)(draw, (uint64_t)own->first, own->count,
                                                         out);
     for (int64_t i = 0; i < own->count; i++)
@@ -138,12 +135,10 @@ static em_status report_rows(em_model *model, const em_draw *draw, const double 
 
     memcpy(out, theta, (size_t)self->n * sizeof *out);
     out += self->n;
-    for (int64_t i = 0; i < own->total; i++)
-        out[i] = -0.0;
+    double *of_row = em_shard_clear(own, out);
     for (int64_t i = 0; i < own->count; i++) {
-        double value = 0;
-        model->ops->rows->add(model->options, theta, row_at(self, i), &value, self->partial);
-        out[own->first + i] = value;
+        of_row[i] = 0;
+        model->ops->rows->add(model->options, theta, row_at(self, i), &of_row[i], self->partial);
     }
     if (model->ops->rows->draw)
         draw_rows(self, draw, theta, out + own->total);
@@ -271,24 +266,17 @@ static em_status add_density(em_model *model, const em_query *query)
 
 /* ---------------------------------------------------------------- what a table leaves out */
 
-static bool has_data_option(const em_field *field)
-{
-    for (; field && field->name; field++)
-        if (strcmp(field->name, "data") == 0)
-            return field->type == EM_FIELD_PATH;
-    return false;
-}
-
 static em_status complete_rows(const char *path, em_model_ops *ops)
 {
     const em_model_rows *rows = ops->rows;
+    const em_field *data = em_field_find(ops->fields, "data");
 
     if (rows->n_column < 1 || rows->n_column > EM_MOST_COLUMNS || !rows->add)
         return em_fail(
             EM_ECONFIG,
             "%s: its capability `rows` has %lld columns, expected 1 to %d, and a function `add`",
             path, (long long)rows->n_column, EM_MOST_COLUMNS);
-    if (!has_data_option(ops->fields))
+    if (!data || data->type != EM_FIELD_PATH)
         return em_fail(
             EM_ECONFIG,
             "%s: its model has the capability `rows`, which needs an option `data`, a path", path);

@@ -31,3 +31,10 @@ em_share em_shard_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_sha
     return (em_share){total, part, first < total ? first : total,
                       (end < total ? end : total) - (first < total ? first : total)};
 }
+
+double *em_shard_clear(const em_share *rows, double *out)
+{
+    for (int64_t i = 0; i < rows->total; i++)
+        out[i] = -0.0;
+    return out + rows->first;
+}

@@ -222,14 +222,6 @@ static em_status add_metric(em_model *model, bool prior, const em_rows *rows, co
     return EM_OK;
 }
 
-/* Sets n numbers to -0.0, so that the sum over shards takes those of other shards. */
-static double *clear(int64_t n, double *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = -0.0;
-    return out;
-}
-
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     const normal_wishart *self = (const normal_wishart *)model;
@@ -239,13 +231,13 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     *out++ = mu;
     *out++ = tau;
     if (self->log_likelihood) {
-        double *own = clear(rows->total, out) + rows->first;
+        double *own = em_shard_clear(rows, out);
         for (int64_t i = 0; i < rows->count; i++)
             own[i] = (theta[ETA] - log(2 * M_PI) - tau * (self->x[i] - mu) * (self->x[i] - mu)) / 2;
         out += rows->total;
     }
     if (self->posterior_predictive) {
-        double *own = clear(rows->total, out) + rows->first;
+        double *own = em_shard_clear(rows, out);
         em_draw_normals(draw, (uint64_t)rows->first, rows->count, own);
         for (int64_t i = 0; i < rows->count; i++)
             own[i] = mu + own[i] / sqrt(tau);

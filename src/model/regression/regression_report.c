@@ -1,4 +1,5 @@
 /* The reports and predictions of regressions from a draw. */
+#include "data/shard/shard_assignment.h"
 #include "model/regression/regression_prior.h"
 
 #include <math.h>
@@ -6,17 +7,9 @@
 
 /* ---------------------------------------------------------------- reports */
 
-/* Sets the numbers of all observations to -0.0. Returns the position of those of this shard. */
-static double *clear(const em_regression *self, double *out)
-{
-    for (int64_t i = 0; i < self->design->rows.total; i++)
-        out[i] = -0.0;
-    return out + self->design->rows.first;
-}
-
 static void report_log_likelihood(const em_regression *self, double *out)
 {
-    double *own = clear(self, out);
+    double *own = em_shard_clear(&self->design->rows, out);
 
     for (int64_t i = 0; i < self->design->n_row; i++)
         own[i] = (self->design->weight ? self->design->weight[i] : 1) * self->density[i] +
@@ -32,7 +25,7 @@ static double shift_of(const em_regression *self, int64_t i)
 static em_status report_predictive(const em_regression *self, const em_draw *draw,
                                    const double *shape, double *out)
 {
-    double *own = clear(self, out);
+    double *own = em_shard_clear(&self->design->rows, out);
     em_status status = EM_OK;
 
     for (int64_t i = 0; i < self->design->n_row; i++) {
@@ -92,7 +85,8 @@ em_status em_regression_predict(em_model *model, const em_draw *draw, const doub
 {
     const em_regression *self = (const em_regression *)model;
     const int64_t n = self->design->n_column;
-    double shape[EM_GLM_SHAPES], *mean = clear(self, out + self->design->rows.total);
+    double shape[EM_GLM_SHAPES],
+        *mean = em_shard_clear(&self->design->rows, out + self->design->rows.total);
 
     memcpy(self->theta, posterior, (size_t)n * sizeof *posterior);
     for (int64_t k = n; k < model->dim; k++)
