@@ -64,6 +64,17 @@ em_status em_copies_create(em_tempering *t)
     return status;
 }
 
+em_status em_copy_evaluate_model(em_tempering *t, int64_t c)
+{
+    em_query query = em_block_query_of(t->block, c);
+
+    if (t->without_gradient)
+        query.wanted = EM_WANT_LOG_DENSITY;
+    query.gradient = t->of_model + c * t->stride;
+    query.log_density = &t->copy[c].log_p;
+    return em_posterior_evaluate(t->posterior, &query);
+}
+
 em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg)
 {
     return t->reference[leg]->evaluate(t->reference[leg], t->block->chain[c],

@@ -111,20 +111,13 @@ static em_status move_by_kernels(em_tempering *t, int64_t c, int64_t iteration)
 /* Draws independently from the reference, and evaluates p at the draw. */
 static em_status draw_reference(em_tempering *t, int64_t c, int64_t iteration)
 {
-    em_copy *copy = &t->copy[c];
-    em_block one = block_of(t, c);
-    const int leg = em_ladder_leg(&t->ladder, copy->rung);
-    const em_draw draw = {t->task.seed, *one.chain, iteration, EM_DRAW_PRIOR};
-    em_query query = em_block_query(&one);
+    const int leg = em_ladder_leg(&t->ladder, t->copy[c].rung);
+    const em_draw draw = {t->task.seed, t->block->chain[c], iteration, EM_DRAW_PRIOR};
+    em_status status =
+        t->reference[leg]->draw(t->reference[leg], &draw, t->block->theta + c * t->stride);
 
-    if (t->without_gradient)
-        query.wanted = EM_WANT_LOG_DENSITY;
-    em_status status = t->reference[leg]->draw(t->reference[leg], &draw, one.theta);
-
-    query.log_density = &copy->log_p;
-    query.gradient = t->of_model + c * t->stride;
     if (status >= 0)
-        status = em_posterior_evaluate(t->posterior, &query);
+        status = em_copy_evaluate_model(t, c);
     if (status >= 0)
         status = em_copy_evaluate_reference(t, c, leg);
     for (int i = 0; i < t->n_kernel; i++)

@@ -103,18 +103,10 @@ int64_t em_tempering_evaluations(const em_tempering *t)
 /* Evaluates the posterior at the position of a copy. *usable: density and gradient are finite. */
 static em_status evaluate_copy(em_tempering *t, int64_t c, bool *usable)
 {
-    em_block *block = t->block;
-    em_query query = em_block_query(block);
+    const em_status status = em_copy_evaluate_model(t, c);
 
-    if (t->without_gradient)
-        query.wanted = EM_WANT_LOG_DENSITY;
-    query.n_chain = 1;
-    query.chain = block->chain + c;
-    query.theta = block->theta + c * t->stride;
-    query.gradient = t->of_model + c * t->stride;
-    query.log_density = &t->copy[c].log_p;
-    const em_status status = em_posterior_evaluate(t->posterior, &query);
-    *usable = status >= 0 && isfinite(t->copy[c].log_p) && em_all_finite(t->dim, query.gradient);
+    *usable = status >= 0 && isfinite(t->copy[c].log_p) &&
+              em_all_finite(t->dim, t->of_model + c * t->stride);
     return status;
 }
 

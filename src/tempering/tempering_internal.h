@@ -159,6 +159,10 @@ static inline int64_t em_ladder_group(const em_tempering *t, int64_t ladder)
 em_status em_copies_create(em_tempering *t);
 void em_copies_destroy(em_tempering *t); /* Collective. */
 
+/* Evaluates and stores log p and its gradient, unless no kernel needs it, at the position of copy
+ * c. Local. */
+em_status em_copy_evaluate_model(em_tempering *t, int64_t c);
+
 /* Evaluates and stores log r of a leg and its gradient [stride] at the position of copy c. Local.
  */
 em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg);
