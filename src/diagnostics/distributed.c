@@ -159,8 +159,9 @@ em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int
                   n_row = count[member];
     const int64_t first = em_partition_first(n_column, size, member);
     const int64_t own = em_partition_first(n_column, size, member + 1) - first;
-    int64_t *send = NULL, all = 0;
-    double *sent = NULL, *received = NULL;
+    EM_SCOPED int64_t *send = NULL;
+    EM_SCOPED double *sent = NULL, *received = NULL;
+    int64_t all = 0;
     em_status status = em_allocate(3 * size, sizeof *send, &send);
 
     for (int64_t m = 0; m < size; m++)
@@ -188,6 +189,5 @@ em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int
                 sum[first + k] += received[r * own + k];
         em_subcommunicator_gather(comm, sizeof *sum, width, sum);
     }
-    em_release_all(&send, &sent, &received);
     return status;
 }

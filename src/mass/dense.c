@@ -123,17 +123,16 @@ static double log_det(const em_mass *base)
 static em_status range(const em_mass *base, double *smallest, double *largest)
 {
     const int64_t n = base->dim;
-    double *work = NULL, *value;
+    EM_SCOPED double *work = NULL;
     em_status status = em_allocate(n * n + n, sizeof *work, &work);
 
     if (status)
         return status;
-    value = work + n * n;
+    double *value = work + n * n;
     status = matrix(base, EM_MAP_VELOCITY, work);
     status = status ? status : em_eigen(n, work, n, value);
     *smallest = value[0];
     *largest = value[n - 1];
-    em_release(&work);
     return status;
 }
 

@@ -65,14 +65,14 @@ void em_chain_statistics_take(em_chain_statistics *statistics, const em_block *b
 em_status em_chain_statistics_divergences(const em_chain_statistics *statistics, em_grid *grid,
                                           int64_t *out)
 {
-    double *column = NULL, sum = 0;
+    EM_SCOPED double *column = NULL;
+    double sum = 0;
     em_status status = em_agree(em_allocate(statistics->n_chain, sizeof *column, &column));
 
     for (int64_t c = 0; !status && c < statistics->n_chain; c++)
         column[c] = statistics->chain[c].n_diverging;
     status = status ? status : em_grid_sum_chains(grid, 1, column, &sum);
     *out = (int64_t)llround(sum);
-    em_release(&column);
     return status;
 }
 
@@ -82,7 +82,8 @@ static em_status find_stuck(const em_chain_statistics *statistics, em_grid *grid
                             const chain_sums *sum, em_findings *out)
 {
     const double acceptance = sum->acceptance / sum->n_draw;
-    double worst[2] = {-INFINITY, 0}, count = 0, *column = NULL;
+    EM_SCOPED double *column = NULL;
+    double worst[2] = {-INFINITY, 0}, count = 0;
     em_status status = em_agree(em_allocate(statistics->n_chain, sizeof *column, &column));
 
     for (int64_t c = 0; !status && c < statistics->n_chain; c++) {
@@ -98,7 +99,6 @@ static em_status find_stuck(const em_chain_statistics *statistics, em_grid *grid
     out->e_bfmi = isfinite(worst[0]) ? 0 - worst[0] : NAN;
     out->n_still = (int64_t)llround(count);
     out->longest_still = (int64_t)worst[1];
-    em_release(&column);
     return status;
 }
 

@@ -86,7 +86,7 @@ static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width,
     const int64_t fit = width > 0 && width < MOST_NUMBERS ? MOST_NUMBERS / width : 1;
     const int64_t step = fit < n_draw ? fit : n_draw;
     em_row_reading from = {.reader = reader, .n_chain = 1, .step = 1, .width = width};
-    double *rows = NULL;
+    EM_SCOPED double *rows = NULL;
     em_status status = em_allocate_doubles(step * width, &from.work);
 
     status = status ? status : em_allocate_doubles(step * width, &rows);
@@ -100,7 +100,7 @@ static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width,
             status = em_agree(status);
             status = status ? status : em_writer_put_chain(m->writer, group, c, first, n, rows);
         }
-    em_release_all(&from.work, &rows);
+    em_release(&from.work);
     return status;
 }
 

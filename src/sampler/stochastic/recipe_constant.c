@@ -61,18 +61,17 @@ static bool recipe_constant_is_mirrored(const em_reals *matrix, int64_t n, doubl
 
 static em_status recipe_constant_check_semidefinite(const em_reals *D, int64_t n)
 {
-    double *work, *value;
+    EM_SCOPED double *work = NULL;
     em_status status = em_allocate_doubles(n * n + n, &work);
 
     if (status)
         return status;
-    value = work + n * n;
+    double *value = work + n * n;
     memcpy(work, D->value, (size_t)(n * n) * sizeof *work);
     status = em_eigen(n, work, n, value);
     if (!status && value[0] < -1e-12 * fabs(value[n - 1]))
         status = em_fail(EM_ECONFIG, "sampler.D: found the eigenvalue %g, expected none below zero",
                          value[0]);
-    em_release(&work);
     return status;
 }
 
