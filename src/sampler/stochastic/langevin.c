@@ -99,10 +99,12 @@ static void langevin_move_coordinates(const em_langevin *s, em_coordinate_block 
 em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
                                em_stochastic_iteration *take)
 {
+    const em_status status = s->baths.make ? em_baths_update(&s->baths, context, s) : EM_OK;
     const bool apart =
         em_is_elementwise(context, block) && em_bath_is_diag(s->baths.bath, block->n_chain);
 
-    return em_stochastic_in_turns(s->options, &s->base, context, block, apart, take);
+    return status ? status
+                  : em_stochastic_in_turns(s->options, &s->base, context, block, apart, take);
 }
 
 void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
@@ -163,6 +165,35 @@ void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *b
             langevin_put_back(s, context, block, c);
         em_stochastic_report(s->options, context, block, c, diverging);
     }
+}
+
+static em_status langevin_iterate(em_sampler *base, const em_step_context *context, em_block *block,
+                                  int64_t chain)
+{
+    em_langevin *s = (em_langevin *)base;
+    const int64_t n_step = s->options->leapfrog_steps;
+    const bool has_noise = s->baths.make != NULL;
+    em_status status = EM_OK;
+
+    (has_noise ? em_langevin_start : em_langevin_begin)(s, context, block, chain);
+    if (s->refreshes)
+        em_langevin_refresh(s, context, block);
+    for (int64_t k = 0; !status && k < n_step; k++) {
+        if (k == 0 && s->before)
+            em_langevin_move(s, context, block, k, s->before);
+        if (has_noise)
+            em_stochastic_expect_noise(s->options, context, block, k, s->normals);
+        status = em_stochastic_gradient(s->options, context, block, k);
+        em_set_moves_before(context, s->before && k == n_step - 1);
+        em_langevin_move(s, context, block, k, s->after);
+    }
+    em_langevin_end(s, context, block);
+    return status;
+}
+
+em_status em_langevin_step(em_sampler *sampler, const em_step_context *context, em_block *block)
+{
+    return em_langevin_in_turns((em_langevin *)sampler, context, block, langevin_iterate);
 }
 
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block)

@@ -7,8 +7,15 @@
 #include "sampler/stochastic/coordinate_block.h"
 #include "sampler/stochastic/stochastic.h"
 
+typedef struct em_langevin em_langevin;
+
+/* A part of a step, for a step that moves every coordinate independently. It is applied to one
+ * coordinate block after another. The panels of `s` begin at the first coordinate of the block. */
+typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em_block *block,
+                              int64_t k);
+
 /* The first member of each of these kernels; `options` begins with em_stochastic_options. */
-typedef struct em_langevin {
+struct em_langevin {
     em_sampler base;
     const em_stochastic_options *options;
     em_baths baths;    /* of the injected noise, if the kernel uses them */
@@ -26,12 +33,11 @@ typedef struct em_langevin {
     bool *finite;         /* [n_chain] */
     bool heats;           /* a heat bath draws momenta, so a restored chain gets a fresh momentum */
     double *extra_before; /* [n_chain][block->n_extra]; NULL: chains have none */
-} em_langevin;
-
-/* A part of a step, for a step that moves every coordinate independently. It is applied to one
- * coordinate block after another. The panels of `s` begin at the first coordinate of the block. */
-typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em_block *block,
-                              int64_t k);
+    /* For em_langevin_step: what comes before the first gradient (NULL: nothing) and after each,
+     * and whether an iteration begins with fresh momenta. */
+    em_langevin_part *before, *after;
+    bool refreshes;
+};
 
 /* em_sampler_ops.set_up and em_sampler_ops.release. */
 em_status em_langevin_set_up(em_sampler *sampler, int64_t n_chain, int64_t dim);
@@ -56,9 +62,15 @@ void em_langevin_start(em_langevin *s, const em_step_context *context, const em_
                        int64_t chain);
 
 /* Runs the iteration by em_stochastic_in_turns, with by_coordinates if masses and baths are
- * diagonal. Errors: those of `take`. */
+ * diagonal. First it updates the baths, if the sampler has them. Errors: those of em_baths_update
+ * and of `take`. */
 em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
                                em_stochastic_iteration *take);
+
+/* em_sampler_ops.step of kernels with `after`: leapfrog_steps gradients and moves, by
+ * em_langevin_in_turns. A kernel without baths has its whole state stored, as by em_langevin_begin.
+ */
+em_status em_langevin_step(em_sampler *sampler, const em_step_context *context, em_block *block);
 
 /* Moves the block in inner step k. If masses and baths are diagonal, it moves one coordinate block
  * after another, so that panels are read and written once. */

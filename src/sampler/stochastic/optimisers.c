@@ -122,32 +122,17 @@ static void adam_move(em_langevin *s, const em_step_context *context, em_block *
     }
 }
 
-static em_status optimiser_iterate(em_sampler *base, const em_step_context *context,
-                                   em_block *block, int64_t chain)
+static em_status optimiser_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    em_langevin_part *const move = base->ops == &em_sgd       ? sgd_move
+    ((em_langevin *)base)->after = base->ops == &em_sgd       ? sgd_move
                                    : base->ops == &em_rmsprop ? rmsprop_move
                                                               : adam_move;
-    em_langevin *s = (em_langevin *)base;
-    em_status status = EM_OK;
-
-    em_langevin_begin(s, context, block, chain);
-    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        status = em_stochastic_gradient(s->options, context, block, k);
-        em_langevin_move(s, context, block, k, move);
-    }
-    em_langevin_end(s, context, block);
-    return status;
-}
-
-static em_status optimiser_step(em_sampler *base, const em_step_context *context, em_block *block)
-{
-    return em_langevin_in_turns((em_langevin *)base, context, block, optimiser_iterate);
+    return em_langevin_set_up(base, n_chain, dim);
 }
 
 #define OPTIMISER_OPS                                                                              \
     .size = sizeof(em_langevin), .options_size = sizeof(optimiser_options),                        \
-    .set_up = em_langevin_set_up, .step = optimiser_step, .optimises = true, EM_LANGEVIN_OPS
+    .set_up = optimiser_set_up, .step = em_langevin_step, .optimises = true, EM_LANGEVIN_OPS
 
 const em_sampler_ops em_sgd = {
     .name = "sgd",

@@ -58,7 +58,6 @@ typedef struct sghmc_sampler {
     em_langevin langevin;
     const sghmc_options *options;
     int integrator;
-    bool refreshes;
 } sghmc_sampler;
 
 /* The structure of C. */
@@ -252,21 +251,6 @@ static double sghmc_refresh_bytes(int64_t dim)
     return em_bytes_of_doubles((N_DIAG + N_VECTOR) * dim) + em_bath_bytes(dim);
 }
 
-static em_status sghmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
-{
-    sghmc_sampler *self = (sghmc_sampler *)base;
-    const sghmc_options *options = self->options = base->options;
-    em_status status = sghmc_check_options(options, dim);
-
-    status = status ? status : em_langevin_set_up(base, n_chain, dim);
-    self->langevin.heats = true;
-    self->langevin.baths.make = sghmc_make_bath;
-    self->langevin.baths.corrects = options->correct_noise;
-    self->integrator = options->paper ? EULER : options->integrator;
-    self->refreshes = options->refresh_momentum || options->paper;
-    return status;
-}
-
 /* ---- the step ---- */
 
 /* p <- E p + fraction eps g + noise of the bath. */
@@ -322,39 +306,23 @@ static void sghmc_aboba(em_langevin *s, const em_step_context *context, em_block
     sghmc_drift_on(s, context, block, k);
 }
 
-static em_status sghmc_iterate(em_sampler *base, const em_step_context *context, em_block *block,
-                               int64_t chain)
+static em_status sghmc_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
-    /* what comes before the first gradient, and after each */
-    static em_langevin_part *const before[] = {
-        [EULER] = NULL, [SPLITTING] = sghmc_drift_half, [ABOBA] = sghmc_drift_half};
     static em_langevin_part *const after[] = {
         [EULER] = sghmc_euler, [SPLITTING] = sghmc_splitting, [ABOBA] = sghmc_aboba};
     sghmc_sampler *self = (sghmc_sampler *)base;
-    em_langevin *s = &self->langevin;
-    em_status status = EM_OK;
+    const sghmc_options *options = self->options = base->options;
+    em_status status = sghmc_check_options(options, dim);
 
-    em_langevin_start(s, context, block, chain);
-    if (self->refreshes)
-        em_langevin_refresh(s, context, block);
-    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        if (k == 0 && before[self->integrator])
-            em_langevin_move(s, context, block, k, before[self->integrator]);
-        em_stochastic_expect_noise(s->options, context, block, k, s->normals);
-        status = em_stochastic_gradient(s->options, context, block, k);
-        em_set_moves_before(context, before[self->integrator] && sghmc_is_last(s, k));
-        em_langevin_move(s, context, block, k, after[self->integrator]);
-    }
-    em_langevin_end(s, context, block);
+    status = status ? status : em_langevin_set_up(base, n_chain, dim);
+    self->langevin.heats = true;
+    self->langevin.baths.make = sghmc_make_bath;
+    self->langevin.baths.corrects = options->correct_noise;
+    self->integrator = options->paper ? EULER : options->integrator;
+    self->langevin.refreshes = options->refresh_momentum || options->paper;
+    self->langevin.before = self->integrator == EULER ? NULL : sghmc_drift_half;
+    self->langevin.after = after[self->integrator];
     return status;
-}
-
-static em_status sghmc_step(em_sampler *base, const em_step_context *context, em_block *block)
-{
-    sghmc_sampler *self = (sghmc_sampler *)base;
-    const em_status status = em_baths_update(&self->langevin.baths, context, self);
-
-    return status ? status : em_langevin_in_turns(&self->langevin, context, block, sghmc_iterate);
 }
 
 static em_status sghmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
@@ -373,7 +341,7 @@ const em_sampler_ops em_sghmc = {
     .fields = fields,
     EM_LANGEVIN_OPS,
     .set_up = sghmc_set_up,
-    .step = sghmc_step,
+    .step = em_langevin_step,
     .uses_noise = true,
     .refresh = sghmc_refresh,
     .refresh_bytes = sghmc_refresh_bytes,

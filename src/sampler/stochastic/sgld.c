@@ -30,17 +30,6 @@ static em_status sgld_make_bath(const void *self, const em_bath_key *key, em_bat
     return em_bath_of_mass(key->mass, key->noise, out);
 }
 
-static em_status sgld_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
-{
-    em_baths *baths = &((em_langevin *)base)->baths;
-    const em_status status = em_langevin_set_up(base, n_chain, dim);
-
-    baths->make = sgld_make_bath;
-    baths->corrects = ((const sgld_options *)base->options)->correct_noise;
-    baths->of_any_step = true;
-    return status;
-}
-
 static double sgld_refresh_bytes(int64_t dim)
 {
     return em_bytes_of_doubles(2 * dim) + em_bath_bytes(dim);
@@ -75,28 +64,17 @@ static void sgld_move(em_langevin *s, const em_step_context *context, em_block *
     sgld_add(block->n_chain * n, s->velocity, block->theta);
 }
 
-static em_status sgld_iterate(em_sampler *base, const em_step_context *context, em_block *block,
-                              int64_t chain)
+static em_status sgld_set_up(em_sampler *base, int64_t n_chain, int64_t dim)
 {
     em_langevin *s = (em_langevin *)base;
-    em_status status = EM_OK;
+    em_baths *baths = &s->baths;
+    const em_status status = em_langevin_set_up(base, n_chain, dim);
 
-    em_langevin_start(s, context, block, chain);
-    for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        em_stochastic_expect_noise(s->options, context, block, k, s->normals);
-        status = em_stochastic_gradient(s->options, context, block, k);
-        em_langevin_move(s, context, block, k, sgld_move);
-    }
-    em_langevin_end(s, context, block);
+    s->after = sgld_move;
+    baths->make = sgld_make_bath;
+    baths->corrects = ((const sgld_options *)base->options)->correct_noise;
+    baths->of_any_step = true;
     return status;
-}
-
-static em_status sgld_step(em_sampler *base, const em_step_context *context, em_block *block)
-{
-    em_langevin *s = (em_langevin *)base;
-    const em_status status = em_baths_update(&s->baths, context, s);
-
-    return status ? status : em_langevin_in_turns(s, context, block, sgld_iterate);
 }
 
 static em_status sgld_refresh(em_sampler *base, const em_step_context *context, em_block *block)
@@ -114,7 +92,7 @@ const em_sampler_ops em_sgld = {
     .fields = fields,
     EM_LANGEVIN_OPS,
     .set_up = sgld_set_up,
-    .step = sgld_step,
+    .step = em_langevin_step,
     .uses_noise = true,
     .refresh = sgld_refresh,
     .refresh_bytes = sgld_refresh_bytes,
