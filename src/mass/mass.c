@@ -138,16 +138,12 @@ EM_CLONES void em_scale_rows(int64_t n, int64_t stride, const double *restrict s
 void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
                    double *out)
 {
-    for (int64_t first = 0, last; first < n_chain; first = last) {
-        const em_mass *m = mass[first];
-        const int64_t row = first * m->stride;
+    const int64_t stride = n_chain > 0 ? mass[0]->stride : 0;
 
-        last = run_end(mass, n_chain, first);
-        if (m->scale[map])
-            em_scale_rows(last - first, m->stride, m->scale[map], x + row, out + row);
-        else
-            m->ops->map(m, map, last - first, x + row, out + row);
-    }
+    em_mass_map(mass, map, n_chain, x, out);
+    for (int64_t c = 0; c < n_chain; c++)
+        if (mass[c]->scale[map])
+            em_scale_rows(1, stride, mass[c]->scale[map], x + c * stride, out + c * stride);
 }
 
 void em_kinetic_energy(int64_t n_chain, int64_t dim, int64_t stride, const double *momentum,
