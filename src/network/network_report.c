@@ -436,7 +436,7 @@ void em_network_report_averages(em_model *model, int64_t number, double *out)
             out[j * n + own->first + i] = mean[i * k + j];
     (void)em_network_gather(self, EM_OK, n * k, out); /* none fails */
     if (self->output == EM_OUTPUT_SOFTMAX)
-        put_score(em_score_all(n, k, out, self->label), 1, out + n * k);
+        put_score(em_score_of(n, k, out, self->label, EM_ALL_CLASSES), 1, out + n * k);
 }
 
 /* Computes the scores of the mean over chains of their averages, which has the layout of
@@ -449,10 +449,10 @@ void em_network_report_pooled(em_model *model, const double *mean, double *out)
 
     if (self->output == EM_OUTPUT_SOFTMAX) {
         memcpy(out, mean, (size_t)(n * k) * sizeof *out);
-        put_score(em_score_all(n, k, mean, self->label), 1, out + n * k);
+        put_score(em_score_of(n, k, mean, self->label, EM_ALL_CLASSES), 1, out + n * k);
         out += n * k + 4;
         for (int64_t j = 0; j < k; j++)
-            put_score(em_score_class(n, k, mean, self->label, j), k, out + j);
+            put_score(em_score_of(n, k, mean, self->label, j), k, out + j);
         return;
     }
     for (int64_t i = 0; i < n; i++) {

@@ -60,19 +60,7 @@ static em_score divide(const em_score *sum, double n, const bins *b)
     return (em_score){sum->accuracy / n, sum->nll / n, sum->brier / n, calibration_error(b)};
 }
 
-em_score em_score_all(int64_t n, int64_t n_class, const double *p, const double *label)
-{
-    em_score sum = {0, 0, 0, 0};
-    bins b = {.n = 0};
-
-    for (int64_t i = 0; i < n; i++, p += n_class) {
-        const int64_t truth = (int64_t)label[i], guess = add(n_class, p, truth, &sum);
-        put(&b, p[guess], guess == truth);
-    }
-    return divide(&sum, (double)n, &b);
-}
-
-em_score em_score_class(int64_t n, int64_t n_class, const double *p, const double *label, int64_t k)
+em_score em_score_of(int64_t n, int64_t n_class, const double *p, const double *label, int64_t k)
 {
     em_score sum = {0, 0, 0, 0};
     bins b = {.n = 0};
@@ -80,11 +68,13 @@ em_score em_score_class(int64_t n, int64_t n_class, const double *p, const doubl
 
     for (int64_t i = 0; i < n; i++, p += n_class) {
         const int64_t truth = (int64_t)label[i];
-        if (truth == k) {
-            add(n_class, p, truth, &sum);
+        int64_t confident = k;
+        if (k == EM_ALL_CLASSES || truth == k) {
+            const int64_t guess = add(n_class, p, truth, &sum);
+            confident = k == EM_ALL_CLASSES ? guess : k;
             count++;
         }
-        put(&b, p[k], truth == k);
+        put(&b, p[confident], truth == confident);
     }
     return divide(&sum, count > 0 ? count : NAN, &b);
 }
