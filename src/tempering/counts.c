@@ -135,8 +135,9 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
                            double *of_ladder)
 {
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
-    em_bridge *bridges = NULL;
-    double trips[2], *influence = NULL;
+    EM_SCOPED em_bridge *bridges = NULL;
+    EM_SCOPED double *influence = NULL;
+    double trips[2];
     em_status status = em_counts_sum(t, sum);
 
     status = status ? status : sum_trips(t, trips);
@@ -158,6 +159,5 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
         out->divergences = share_diverging(t, sum);
         find_evidence(t, bridges, influence, out, of_ladder);
     }
-    em_release_all(&bridges, &influence);
     return status;
 }

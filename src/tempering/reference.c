@@ -385,13 +385,12 @@ em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part
     law->n = n;
     status = em_own_all(&law->base.memory, EM_ARRAY(law->part, n), EM_ARRAY(law->log_weight, n),
                         EM_ARRAY(law->term, n), EM_ARRAY(law->gradient, n * em_stride(dim)));
-    if (status) {
+    if (!status) {
+        memcpy(law->part, part, (size_t)n * sizeof *part);
+        memcpy(law->log_weight, log_weight, (size_t)n * sizeof *log_weight);
+    } else
         em_reference_destroy(out);
-        return status;
-    }
-    memcpy(law->part, part, (size_t)n * sizeof *part);
-    memcpy(law->log_weight, log_weight, (size_t)n * sizeof *log_weight);
-    return EM_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- both */

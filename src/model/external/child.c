@@ -74,23 +74,19 @@ static int spawn(em_child *child, int in, int out, char *const *environment)
 em_status em_child_start(em_child *child)
 {
     int in[2], out[2], error;
-    char **environment = NULL;
+    EM_SCOPED char **environment = NULL;
     em_status status = environment_of_child(&environment);
 
     if (status)
         return status;
-    if (pipe2(in, O_CLOEXEC) != 0) {
-        em_release(&environment);
+    if (pipe2(in, O_CLOEXEC) != 0)
         return em_fail(EM_EIO, "no pipe to %s: %s", child->command[0], strerror(errno));
-    }
     if (pipe2(out, O_CLOEXEC) != 0) {
         error = errno;
         close(in[0]), close(in[1]);
-        em_release(&environment);
         return em_fail(EM_EIO, "no pipe from %s: %s", child->command[0], strerror(error));
     }
     error = spawn(child, in[0], out[1], environment);
-    em_release(&environment);
     close(in[0]), close(out[1]);
     if (error) {
         child->id = 0;

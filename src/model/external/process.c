@@ -149,15 +149,14 @@ static em_status evaluate(em_simulator *base, int64_t chain, const double *x, do
                           double *gradient)
 {
     process *self = (process *)base;
-    char *answer = NULL, *line = NULL, *request = request_of(self, chain, x, gradient != NULL);
+    EM_SCOPED char *request = request_of(self, chain, x, gradient != NULL), *line = NULL;
+    char *answer = NULL;
     em_status status = request ? em_format_text(&line, "%s\n", request)
                                : em_fail(EM_EMEMORY, "out of memory for a request");
 
-    free(request);
     status = status ? status : ask(self, line, &answer);
     if (status == EM_NONFINITE && self->child.asked_to_end)
         status = ask(self, line, &answer);
-    em_release(&line);
     return status ? status : read_answer(self, answer, output, gradient);
 }
 

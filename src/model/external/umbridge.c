@@ -129,7 +129,8 @@ static em_status post(umbridge *self, const char *path, json_t *request, json_t 
 
 static em_status ask_outputs(umbridge *self, const double *x, double *output)
 {
-    json_t *request = request_of(self), *answer = NULL;
+    json_t *request = request_of(self);
+    json_auto_t *answer = NULL;
 
     json_object_set_new(request, "input", vectors_of(self->n_in, self->in_size, x));
     em_status status = post(self, "Evaluate", request, &answer);
@@ -139,7 +140,6 @@ static em_status ask_outputs(umbridge *self, const double *x, double *output)
                          (long long)json_array_size(list), (long long)self->n_out);
     for (int64_t i = 0, at = 0; !status && i < self->n_out; at += self->out_size[i++])
         status = read_vector(json_array_get(list, (size_t)i), self->out_size[i], output + at);
-    json_decref(answer);
     return status;
 }
 
@@ -147,7 +147,8 @@ static em_status ask_outputs(umbridge *self, const double *x, double *output)
 static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64_t out,
                               const double *slope, double *gradient)
 {
-    json_t *request = request_of(self), *answer = NULL, *sens = json_array();
+    json_t *request = request_of(self), *sens = json_array();
+    json_auto_t *answer = NULL;
     EM_SCOPED double *part = NULL;
 
     for (int64_t k = 0; k < self->out_size[out]; k++)
@@ -162,7 +163,6 @@ static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64
         status = read_vector(json_object_get(answer, "output"), self->in_size[in], part);
     for (int64_t k = 0; !status && k < self->in_size[in]; k++)
         gradient[k] += part[k];
-    json_decref(answer);
     return status;
 }
 

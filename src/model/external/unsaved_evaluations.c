@@ -66,7 +66,8 @@ em_status em_unsaved_save(em_unsaved_evaluations *unsaved, int64_t until, const 
 em_status em_unsaved_restore(em_unsaved_evaluations *unsaved, const em_visitor *visitor)
 {
     const int64_t width = unsaved->earlier.width;
-    double form[2] = {0, 0}, *record = NULL;
+    EM_SCOPED double *record = NULL;
+    double form[2] = {0, 0};
     em_status status = visitor->shared(visitor->context, form_name, 2, form);
 
     if (status == EM_EDATA) /* there are none */
@@ -82,6 +83,5 @@ em_status em_unsaved_restore(em_unsaved_evaluations *unsaved, const em_visitor *
         status = em_evaluation_table_put(&unsaved->earlier, record + i * width);
     }
     unsaved->until = (int64_t)form[1];
-    em_release(&record);
     return em_agree(status);
 }

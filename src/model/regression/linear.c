@@ -405,7 +405,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     const linear_options *options = untyped;
     const em_regression_options *regression = &options->regression;
     const em_regression_plan plan = plan_of(options);
-    em_table *table = NULL;
+    EM_SCOPED_BY(em_table_destroy) em_table *table = NULL;
 
     if (options->noise == NOISE_NORMAL && !isnan(options->nu))
         return em_fail(EM_ECONFIG, "model.nu: found %g for normal noise, expected noise: student_t",
@@ -413,7 +413,6 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     em_status status =
         em_features_read(&regression->table, context->fitted, &table, &self->base.features);
     status = status ? status : em_regression_create(&self->base, table, regression, context, &plan);
-    em_table_destroy(&table);
     if (!status && !context->fitted)
         status = prepare(self, options, context->minibatches);
     return status;

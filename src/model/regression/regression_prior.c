@@ -267,7 +267,8 @@ em_status em_regression_centre(em_regression *self, bool identity)
 {
     em_design *design = self->design;
     const int64_t first = self->intercept;
-    double *coefficient = NULL, origin = 0;
+    EM_SCOPED double *coefficient = NULL;
+    double origin = 0;
     bool any = false;
     em_status status = em_agree_first(em_allocate_doubles(design->n_column, &coefficient), 0);
 
@@ -283,7 +284,6 @@ em_status em_regression_centre(em_regression *self, bool identity)
         status = em_agree_first(em_design_add_offset(design, coefficient), 0);
     if (!status && identity)
         em_design_shift(design, origin);
-    em_release(&coefficient);
     return status;
 }
 

@@ -58,10 +58,7 @@ static em_status want(names *wanted, const char *name)
     for (int64_t i = 0; i < wanted->n; i++)
         if (strcmp(wanted->name[i], printable) == 0)
             return EM_OK;
-    em_status status = em_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1);
-    status = status ? status : em_copy_text(printable, &wanted->name[wanted->n]);
-    wanted->n += !status;
-    return status;
+    return em_append_copy(&wanted->name, &wanted->capacity, &wanted->n, printable);
 }
 
 /* Collective. */

@@ -254,10 +254,9 @@ static em_status check_name(const data_reading *r, const em_stan_data *data, con
     if (!is_name)
         return em_fail(EM_EDATA, "%s:%lld: found '%.*s', expected the name of a variable", r->path,
                        (long long)r->line, (int)length, name);
-    for (int64_t i = 0; i < data->count; i++)
-        if (strlen(data->datum[i].name) == length && memcmp(data->datum[i].name, name, length) == 0)
-            return em_fail(EM_EDATA, "%s:%lld: found %.*s again, expected each variable once",
-                           r->path, (long long)r->line, (int)length, name);
+    if (em_stan_data_find_word(data, name, length))
+        return em_fail(EM_EDATA, "%s:%lld: found %.*s again, expected each variable once", r->path,
+                       (long long)r->line, (int)length, name);
     return data->count < MOST_VARIABLES
                ? EM_OK
                : em_fail(EM_EDATA, "%s: more than %d variables", r->path, MOST_VARIABLES);
@@ -329,10 +328,16 @@ void em_stan_data_destroy(em_stan_data **data)
     em_release(data);
 }
 
-const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name)
+const em_stan_datum *em_stan_data_find_word(const em_stan_data *data, const char *word,
+                                            size_t length)
 {
     for (int64_t i = 0; i < data->count; i++)
-        if (strcmp(data->datum[i].name, name) == 0)
+        if (strlen(data->datum[i].name) == length && memcmp(data->datum[i].name, word, length) == 0)
             return &data->datum[i];
     return NULL;
+}
+
+const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name)
+{
+    return em_stan_data_find_word(data, name, strlen(name));
 }

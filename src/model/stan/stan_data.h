@@ -35,3 +35,5 @@ void em_stan_data_destroy(em_stan_data **data); /* NULL-safe. */
 
 /* The variable of a name; NULL: none. Local. */
 const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name);
+const em_stan_datum *em_stan_data_find_word(const em_stan_data *data, const char *word,
+                                            size_t length);

@@ -341,7 +341,8 @@ static em_status translate(const em_stan_library *library, const char *path, con
 {
     const char *slash = strrchr(path, '/');
     const size_t room = strlen(program) + 65536; /* the message quotes lines of it */
-    char *error = NULL, *folder = NULL, *text = NULL;
+    EM_SCOPED char *error = NULL, *folder = NULL;
+    char *text = NULL;
     em_status status =
         em_format_text(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 
@@ -355,7 +356,6 @@ static em_status translate(const em_stan_library *library, const char *path, con
     }
     if (text)
         library->free_text(text);
-    em_release_all(&error, &folder);
     return status;
 }
 

@@ -50,15 +50,12 @@ typedef struct shape {
 /* The value of an integer scalar of the data; NaN: there is none. */
 static double value_of(const char *name, size_t length, const em_stan_data *data)
 {
-    for (int64_t i = 0; i < data->count; i++) {
-        const em_stan_datum *datum = &data->datum[i];
-        if (strlen(datum->name) == length && strncmp(datum->name, name, length) == 0)
-            return datum->is_integer && datum->n_axes == 0 && datum->value &&
-                           fabs(*datum->value) <= INT_MAX
-                       ? *datum->value
-                       : NAN;
-    }
-    return NAN;
+    const em_stan_datum *datum = em_stan_data_find_word(data, name, length);
+
+    return datum && datum->is_integer && datum->n_axes == 0 && datum->value &&
+                   fabs(*datum->value) <= INT_MAX
+               ? *datum->value
+               : NAN;
 }
 
 /* Reads the value of one more operand, and moves *at past it. */

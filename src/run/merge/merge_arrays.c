@@ -43,11 +43,16 @@ static em_status read_labels(const char *path, const em_contents_group *group, c
     return status;
 }
 
+static void release_written(em_merge_written *out)
+{
+    for (int axis = 0; axis < EM_MAX_AXES; axis++)
+        release_labels(&out->label[axis]);
+}
+
 void em_merge_release_written(int64_t n, em_merge_written **out)
 {
     for (int64_t i = 0; *out && i < n; i++)
-        for (int axis = 0; axis < EM_MAX_AXES; axis++)
-            release_labels(&(*out)[i].label[axis]);
+        release_written(&(*out)[i]);
     em_release(out);
 }
 
@@ -100,16 +105,13 @@ static em_status read_data(const em_merge_state *m, const em_contents_group *gro
 static em_status merge_data(em_merge_state *m, const em_contents_group *group,
                             const em_contents_array *array)
 {
-    em_merge_written out = {.variable = {.name = NULL}};
+    EM_SCOPED_BY(release_written) em_merge_written out = {.variable = {.name = NULL}};
     EM_SCOPED double *value = NULL;
     em_status status = read_data(m, group, array, &value);
 
     status = status ? status : em_merge_describe(m->request->input[0], group, array, 0, &out);
     status = em_agree(status);
-    status = status ? status : em_writer_put_array(m->writer, group->name, &out.variable, value);
-    for (int axis = 0; axis < EM_MAX_AXES; axis++)
-        release_labels(&out.label[axis]);
-    return status;
+    return status ? status : em_writer_put_array(m->writer, group->name, &out.variable, value);
 }
 
 /* An array that stacks those of several files. */
@@ -237,8 +239,7 @@ static em_status merge_array(em_merge_state *m, const em_contents_group *group,
 
     if (!status)
         status = em_writer_put_array(m->writer, group->name, &s.out.variable, s.value);
-    for (int axis = 0; axis < EM_MAX_AXES; axis++)
-        release_labels(&s.out.label[axis]);
+    release_written(&s.out);
     em_release(&s.value);
     return status;
 }

@@ -76,14 +76,9 @@ static em_status put_value(em_merge_state *m, const em_contents_attribute *like,
 
 static em_status put_same(em_merge_state *m, const em_contents_attribute *a)
 {
-    switch (a->kind) {
-    case EM_ATTRIBUTE_TEXT:
-        return em_writer_put_text(m->writer, a->name, a->text);
-    case EM_ATTRIBUTE_INT:
-        return em_writer_put_int(m->writer, a->name, a->integer);
-    default:
-        return em_writer_put_real(m->writer, a->name, a->real);
-    }
+    return a->kind == EM_ATTRIBUTE_TEXT  ? em_writer_put_text(m->writer, a->name, a->text)
+           : a->kind == EM_ATTRIBUTE_INT ? em_writer_put_int(m->writer, a->name, a->integer)
+                                         : em_writer_put_real(m->writer, a->name, a->real);
 }
 
 static em_status merge_attribute(em_merge_state *m, const em_contents_attribute *first)
@@ -102,21 +97,14 @@ static em_status merge_attribute(em_merge_state *m, const em_contents_attribute 
             largest = fmax(largest, value_of(a));
         }
     }
-    switch (how) {
-    case SAME:
-        return same ? put_same(m, first) : EM_OK;
-    case FIRST:
+    if (how == FIRST || (how == SAME && same))
         return put_same(m, first);
-    case SUM:
-    case SUM_OF_DRAWS:
-        return is_number ? put_value(m, first, sum) : EM_OK;
-    case SMALLEST_OF_DRAWS:
-        return is_number ? put_value(m, first, smallest) : EM_OK;
-    case LARGEST:
-        return is_number ? put_value(m, first, largest) : EM_OK;
-    default:
+    if (how == SAME || how == DROPPED || !is_number)
         return EM_OK;
-    }
+    return put_value(m, first,
+                     how == SMALLEST_OF_DRAWS ? smallest
+                     : how == LARGEST         ? largest
+                                              : sum);
 }
 
 /* Writes the attributes of each file to the group `runs`. */

@@ -21,14 +21,28 @@ static block_name name_of_block(const char *what, const char *block)
     return name;
 }
 
+/* Gathers n numbers of each pool of the run, from those of this rank: [n_pool][n], on every rank.
+ */
+static em_status gather_pools(const em_output *output, int64_t n_pool, int64_t n,
+                              const double *local, double *out)
+{
+    if (n_pool > 1)
+        return em_grid_gather_chains(output->run.grid, n, local, out);
+    memcpy(out, local, (size_t)n * sizeof *out);
+    return EM_OK;
+}
+
+/* The number of pools of this rank: one, where all chains share it. */
+static int64_t n_local_pool(const em_output *output, const em_adapt *adapt)
+{
+    return em_adapt_learned(adapt).n_pool == 1 ? 1 : output->n_local_chain;
+}
+
 /* Gathers one number of each M-step of each pool of the run: [n_pool][n_m_step], on every rank. */
 static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, size_t member,
                                 double *out)
 {
-    const em_learned learned = em_adapt_learned(adapt);
-    const int64_t n = learned.n_m_step;
-    const bool shared = learned.n_pool == 1;
-    const int64_t n_local = shared ? 1 : output->n_local_chain;
+    const int64_t n = em_adapt_learned(adapt).n_m_step, n_local = n_local_pool(output, adapt);
     EM_SCOPED double *local = NULL;
     em_status status = em_agree(em_allocate(n_local * n, sizeof *local, &local));
 
@@ -36,11 +50,7 @@ static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, 
         for (int64_t i = 0; i < n; i++)
             memcpy(&local[pool * n + i], (const char *)&em_adapt_m_steps(adapt, pool)[i] + member,
                    sizeof(double));
-    if (!status && shared)
-        memcpy(out, local, (size_t)n * sizeof *out);
-    else if (!status)
-        status = em_grid_gather_chains(output->run.grid, n, local, out);
-    return status;
+    return status ? status : gather_pools(output, em_adapt_learned(adapt).n_pool, n, local, out);
 }
 
 static em_status put_m_steps(em_output *output, const em_adapt *adapt, const char *group)
@@ -83,7 +93,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
 static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
 {
     const em_learned learned = em_adapt_learned(adapt);
-    const int64_t n_local = learned.n_pool == 1 ? 1 : output->n_local_chain;
+    const int64_t n_local = n_local_pool(output, adapt);
     em_mass_form form = *learned.form;
     double most = 0;
 
@@ -101,17 +111,13 @@ static em_status gather_masses(const em_output *output, const em_adapt *adapt,
                                const em_mass_form *form, double *out)
 {
     const int64_t n_pool = em_adapt_learned(adapt).n_pool, size = form->ops->size(form);
-    const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
+    const int64_t n_local = n_local_pool(output, adapt);
     EM_SCOPED double *local = NULL;
     em_status status = em_agree(em_allocate(n_local * size, sizeof *local, &local));
 
     for (int64_t i = 0; !status && i < n_local; i++)
         form->ops->write(em_adapt_learned(adapt).mass[i], form, local + i * size);
-    if (!status && n_pool > 1)
-        status = em_grid_gather_chains(output->run.grid, size, local, out);
-    else if (!status)
-        memcpy(out, local, (size_t)size * sizeof *out);
-    return status;
+    return status ? status : gather_pools(output, n_pool, size, local, out);
 }
 
 /* Writes one of the arrays of a mass, for each pool. `number` [2][n_pool][size] has the masses; its

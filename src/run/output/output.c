@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "emass/model/averages.h"
+#include "model/bounds.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
 #include "run/config/config_folder.h"
@@ -66,8 +67,7 @@ static em_status add_averages(em_output *output)
     const em_model *model = output->run.model;
 
     output->averages.group = -1;
-    for (int64_t i = 0; i < model->n_average; i++)
-        output->averages.width += em_variable_size(&model->average[i]);
+    output->averages.width = em_bounds_size(model->n_average, model->average);
     return model->n_average == 0
                ? EM_OK
                : em_writer_add_draws(output->writer, "averages", model->n_average, model->average,
@@ -110,7 +110,7 @@ static em_status put_config(em_output *output)
 {
     static const char prior[] = "# prior ";
     const em_model *model = output->run.model;
-    char *description = NULL, *text = NULL;
+    EM_SCOPED char *description = NULL, *text = NULL;
     em_text_stream stream;
     em_status status = em_text_begin(&stream);
 
@@ -130,9 +130,7 @@ static em_status put_config(em_output *output)
             text = longer;
         }
     }
-    status = status ? status : em_writer_put_text(output->writer, "config", text);
-    em_release_all(&text, &description);
-    return status;
+    return status ? status : em_writer_put_text(output->writer, "config", text);
 }
 
 static em_status put_attributes(em_output *output)
@@ -383,19 +381,15 @@ static em_status put_pooled(em_output *output, const double *value)
     const em_model *model = output->run.model;
     const int64_t width = output->averages.width;
     EM_SCOPED double *mean = NULL, *out = NULL;
-    int64_t n = 0;
-
-    for (int64_t i = 0; i < model->n_pooled; i++)
-        n += em_variable_size(&model->pooled[i]);
-    em_status status = em_agree(em_allocate_all(EM_ARRAY(mean, width), EM_ARRAY(out, n)));
+    em_status status = em_agree(em_allocate_all(
+        EM_ARRAY(mean, width), EM_ARRAY(out, em_bounds_size(model->n_pooled, model->pooled))));
 
     status = status ? status : em_grid_sum_chains(output->run.grid, width, value, mean);
     for (int64_t i = 0; !status && i < width; i++)
         mean[i] /= (double)em_grid_n_chain(output->run.grid);
     if (!status)
         model->ops->averages->report_pooled(output->run.model, mean, out);
-    n = 0;
-    for (int64_t i = 0; !status && i < model->n_pooled; i++) {
+    for (int64_t i = 0, n = 0; !status && i < model->n_pooled; i++) {
         status = em_writer_put_array(output->writer, "predictions", &model->pooled[i], out + n);
         n += em_variable_size(&model->pooled[i]);
     }
