@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FEWEST_DRAWS = 16, QUARTERS = 4 };
 

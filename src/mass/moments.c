@@ -1,7 +1,6 @@
 #include "mass/moments.h"
 
 #include <stdint.h>
-#include <string.h>
 
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments)
 {

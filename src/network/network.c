@@ -18,7 +18,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const outputs[] = {"softmax", "normal", NULL};

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include "emass/status.h"
-
 #include <stdint.h>
 
 enum { EM_LEG_A, EM_LEG_B, EM_MOST_LEGS, EM_MOST_LEG_RUNGS = 128 };

@@ -13,7 +13,6 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { MOST_ANSWER = 1 << 26 };
 

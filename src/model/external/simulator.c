@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <xxhash.h>
 
 /* ---------------------------------------------------------------- set up */

@@ -5,21 +5,32 @@
 #include <ctype.h>
 #include <string.h>
 
+const char *em_stan_skip_one(const char *c)
+{
+    const char *end = NULL;
+
+    if (c[0] == '/' && c[1] == '*') {
+        end = strstr(c + 2, "*/");
+        return end ? end + 2 : c + strlen(c);
+    }
+    if (c[0] == '/' && c[1] == '/')
+        return c + strcspn(c, "\n");
+    if (c[0] == '"') {
+        end = c + 1 + strcspn(c + 1, "\"\n");
+        return *end == '"' ? end + 1 : end;
+    }
+    return c + 1;
+}
+
 /* Blanks out comments, strings and directives: remaining brackets and semicolons are code. */
 static void strip(char *text)
 {
-    for (char *c = text; *c; c++) {
-        size_t length = 0;
-        if (c[0] == '/' && c[1] == '*')
-            length = strstr(c + 2, "*/") ? (size_t)(strstr(c + 2, "*/") - c) + 2 : strlen(c);
-        else if ((c[0] == '/' && c[1] == '/') || c[0] == '#')
-            length = strcspn(c, "\n");
-        else if (c[0] == '"')
-            length = 1 + strcspn(c + 1, "\"\n") + (c[1 + strcspn(c + 1, "\"\n")] == '"');
-        if (length > 0) {
+    for (char *c = text; *c;) {
+        const bool is_directive = *c == '#';
+        const size_t length = is_directive ? strcspn(c, "\n") : (size_t)(em_stan_skip_one(c) - c);
+        if (length > 1 || is_directive || *c == '"')
             memset(c, ' ', length);
-            c += length - 1;
-        }
+        c += length;
     }
 }
 

@@ -42,6 +42,9 @@ em_status em_stan_without_generated(const char *program, char **out);
 const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declared,
                                                  em_stan_block block, const char *name);
 
+/* The position after the comment, the string or the character at `c`. Local. */
+const char *em_stan_skip_one(const char *c);
+
 /* The number of letters, digits and _ from c on. Local. */
 size_t em_stan_word_length(const char *c);
 

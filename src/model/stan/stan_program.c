@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "model/stan/stan_declared.h"
 #include "par/world.h"
 
 #include <ctype.h>
@@ -40,24 +41,6 @@ typedef struct directive {
     int length;
 } directive;
 
-/* The position after the comment, the string or the character at `c`. */
-static const char *skip_one(const char *c)
-{
-    const char *end = NULL;
-
-    if (c[0] == '/' && c[1] == '*') {
-        end = strstr(c + 2, "*/");
-        return end ? end + 2 : c + strlen(c);
-    }
-    if (c[0] == '/' && c[1] == '/')
-        return c + strcspn(c, "\n");
-    if (c[0] == '"') {
-        end = c + 1 + strcspn(c + 1, "\"\n");
-        return *end == '"' ? end + 1 : end;
-    }
-    return c + 1;
-}
-
 /* Reads the name of a file, which stands in quotes or in <>, or ends with a blank. */
 static void read_name(const char **at, directive *out)
 {
@@ -77,7 +60,7 @@ static bool find_directive(const char **at, long *line, directive *out)
 
     while (**at) {
         const bool found = strncmp(*at, word, LENGTH) == 0 && isspace((unsigned char)(*at)[LENGTH]);
-        const char *const next = found ? *at + LENGTH : skip_one(*at);
+        const char *const next = found ? *at + LENGTH : em_stan_skip_one(*at);
         out->line = *line;
         for (; *at < next; ++*at)
             *line += **at == '\n';

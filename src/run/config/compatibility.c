@@ -6,7 +6,6 @@
 #include "emass/model/latent.h"
 #include "par/world.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Among the parameters that a sampler moves, the first block whose parameters are positive or, as
