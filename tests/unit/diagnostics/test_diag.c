@@ -499,7 +499,8 @@ START_TEST(transform_is_inverted)
 {
     enum { LENGTH = 512 }; /* more than fits a block */
     double cosine[LENGTH], sine[LENGTH];
-    em_fft_lanes re[LENGTH] = {0}, im[LENGTH] = {0};
+    _Alignas(64) em_fft_lanes re[LENGTH] = {0};
+    _Alignas(64) em_fft_lanes im[LENGTH] = {0};
 
     em_fft_twiddles(LENGTH, cosine, sine);
     for (int lane = 0; lane < EM_FFT_LANES; lane++)
