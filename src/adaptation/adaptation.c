@@ -41,16 +41,37 @@ static em_status set_first_centre(em_adapt *adapt, const em_block *block)
     return status;
 }
 
+/* Replaces the first mass by one from the curvature at the starts, unless steps would then be much
+ * shorter, because the curvature there is not that of the posterior. Collective. */
+static em_status try_curvature(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
+                               em_block *block)
+{
+    static const double much = 0.125;
+    EM_SCOPED_BY(em_mass_destroy) em_mass *was = NULL;
+    const double step_size = adapt->pools->step_size;
+    em_status status = em_learn_first_curvature(adapt, posterior, block, &was);
+
+    if (status || !was)
+        return status;
+    status = renew(adapt, sampler, posterior, block, 0);
+    if (status || adapt->pools->step_size >= much * step_size)
+        return status;
+    em_restore_mass(adapt, &was);
+    return renew(adapt, sampler, posterior, block, 0);
+}
+
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                          em_block *block, const double *inverse_curvature)
 {
+    const bool learns = adapt->plan && em_learns(adapt) && !adapt->has_step;
     em_status status = set_first_centre(adapt, block);
 
-    if (!status && adapt->plan && em_learns(adapt) && !adapt->has_step) {
+    if (!status && learns)
         status = em_learn_first_map(adapt, posterior);
-        status = status ? status : em_learn_first_mass(adapt, block, inverse_curvature);
-    }
-    return status ? status : renew(adapt, sampler, posterior, block, 0);
+    if (!status && learns)
+        status = em_learn_first_variances(adapt, block, inverse_curvature);
+    status = status ? status : renew(adapt, sampler, posterior, block, 0);
+    return status || !learns ? status : try_curvature(adapt, sampler, posterior, block);
 }
 
 /* Leaves the phases that have ended after `done` iterations. Buffers and windows may end between

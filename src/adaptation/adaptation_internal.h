@@ -306,6 +306,10 @@ const double *em_noncentred_draw(const em_adapt *adapt, const double *row);
  * moves. The next call overwrites them. NULL: they are the model's. Local. */
 const double *em_noncentred_state(const em_adapt *adapt, const em_block *block, int64_t c);
 
+/* The posterior in the coordinates in which chains move; `posterior` is that in the model's. Local.
+ * Errors: EM_EMEMORY. */
+em_status em_noncentred_posterior(em_adapt *adapt, em_posterior *posterior, em_posterior **out);
+
 /* The acceptance of one leapfrog step of each chain, in the coordinates in which it moves, to
  * acceptance [n_local_chain]: `probe` of the sampler's operations. Local. */
 em_status em_adapt_probe(em_adapt *adapt, em_sampler *sampler, const em_step_context *context,
@@ -361,9 +365,19 @@ void em_enter_phase(em_adapt *adapt, em_phase_id phase, int64_t done);
 /* Records what was learned in the phase that ends. Collective. Errors: agreed. */
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done);
 
-/* Sets the initial mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
-                              const double *inverse_curvature);
+/* The first mass (first_mass.c). em_learn_first_variances: a diagonal one, see em_adapt_start.
+ * em_learn_first_curvature: a dense one from minus the Hessian at the starts, if there can be one;
+ * *was is then the mass before, else NULL. em_restore_mass makes *was the mass again. The first two
+ * are Collective, with errors EM_EMEMORY, EM_EMODEL, EM_ENUMERIC, agreed; the last is Local. */
+em_status em_learn_first_variances(em_adapt *adapt, const em_block *block,
+                                   const double *inverse_curvature);
+em_status em_learn_first_curvature(em_adapt *adapt, em_posterior *posterior, const em_block *block,
+                                   em_mass **was);
+void em_restore_mass(em_adapt *adapt, em_mass **was);
+
+/* Keeps the variances of a dense mass, and not its correlations: for a map that is not the one in
+ * whose coordinates they were learned. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_keep_variances(em_adapt *adapt);
 
 /* Estimates the mass from the later half of the iterations done, and restarts dual averaging.
  * Collective. Errors: agreed. */

@@ -1,7 +1,7 @@
 /*
- * The initial phase, in which chains move from their starts to the typical set: the first mass,
- * what each iteration adds, and the end of a window, which finds outlying chains, re-estimates the
- * mass, and decides whether the phase ends.
+ * The initial phase, in which chains move from their starts to the typical set: what each iteration
+ * adds, and the end of a window, which finds outlying chains, re-estimates the mass, and decides
+ * whether the phase ends.
  */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
@@ -9,61 +9,6 @@
 #include "par/world.h"
 
 #include <math.h>
-
-/* ---------------------------------------------------------------- the first mass */
-
-/* For columns first .. first + n - 1 of x [n_local_chain][stride]: the median over all chains of
- * the absolute values, into out[n]. The columns of all chains are gathered into `all`. */
-static em_status column_medians(em_adapt *adapt, const double *x, int64_t first, int64_t n,
-                                double *local, double *out)
-{
-    double *all = local + adapt->n_local_chain * n, *column = all + adapt->n_chain * n;
-
-    for (int64_t c = 0; c < adapt->n_local_chain; c++)
-        for (int64_t i = 0; i < n; i++)
-            local[c * n + i] = fabs(x[c * adapt->stride + first + i]);
-    const em_status status = em_grid_gather_chains(adapt->grid, n, local, all);
-    for (int64_t i = 0; !status && i < n; i++) {
-        for (int64_t c = 0; c < adapt->n_chain; c++)
-            column[c] = all[c * n + i];
-        em_sort_numbers(adapt->n_chain, column);
-        out[i] = em_sorted_median(adapt->n_chain, column);
-    }
-    return status;
-}
-
-/* Sets the first mass W_0, which is diagonal. Its entries are the inverse curvature found by the
- * ascents from the starts or, without ascents, 1 / |g_i|. The median over the chains is used,
- * because single chains may start where gradients are extreme. Columns are gathered in batches to
- * limit the memory. */
-em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
-                              const double *inverse_curvature)
-{
-    const int64_t n_chain = adapt->n_chain, dim = adapt->dim;
-    const int64_t batch = em_least((1 << 20) / n_chain + 1, dim);
-    const double *x = inverse_curvature ? inverse_curvature : block->gradient;
-    EM_SCOPED double *work = NULL, *scale = NULL;
-    em_mass *mass = NULL;
-    em_status status = em_agree(
-        em_allocate_all(EM_ARRAY(work, adapt->n_local_chain * batch + n_chain * (batch + 1)),
-                        EM_ARRAY(scale, dim)));
-
-    for (int64_t first = 0; !status && first < dim; first += batch)
-        status = column_medians(adapt, x, first, em_least(dim - first, batch), work, scale + first);
-    for (int64_t i = 0; !status && i < dim; i++) {
-        const double clipped = fmin(fmax(scale[i], 1e-10), 1e10);
-        scale[i] = inverse_curvature ? clipped : 1 / clipped;
-    }
-    if (!status)
-        em_map_first_variances(adapt, scale);
-    status = status ? status : em_agree(em_mass_of_diagonal(&adapt->form, scale, &mass));
-    if (!status) {
-        em_mass_destroy(&adapt->pools->mass);
-        adapt->pools->mass = mass;
-        em_publish_to_chains(adapt);
-    }
-    return status;
-}
 
 em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t iteration)
 {
@@ -122,6 +67,8 @@ em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *
         em_allocate_all(EM_ARRAY(window, adapt->n_chain), EM_ARRAY(scratch, adapt->n_chain)));
     if (!status && adapt->noncentred)
         status = em_learn_noncentring(adapt, posterior, &is_other_map);
+    if (!status && em_is_noncentred(adapt) && em_learns(adapt))
+        status = em_keep_variances(adapt);
     status = status ? status : em_gather_log_densities(adapt, done, window);
     if (!status) {
         em_find_outlying_chains(adapt->n_chain, window, adapt->dim, scratch, adapt->outlying);

@@ -66,7 +66,8 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
         status = em_deviation(adapt->estimator, &adapt->form, pool->mass, accumulator,
                               &record->trace_deviation, &record->diagonal_deviation);
     if (!status)
-        status = em_unevenness(adapt->estimator, &adapt->form, accumulator, &record->unevenness);
+        status = em_unevenness(adapt->estimator, &adapt->form, pool->mass, accumulator,
+                               &record->unevenness);
     status = status ? status : blend(adapt, pool, accumulator, samples, weight);
     status = status ? status : em_mass_of(&adapt->form, adapt->estimate, &trial);
     if (status < 0)

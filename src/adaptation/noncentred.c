@@ -292,24 +292,33 @@ static em_status act(em_sampler *sampler, const em_step_context *context, em_blo
                       : sampler->ops->step(sampler, context, block);
 }
 
+em_status em_noncentred_posterior(em_adapt *adapt, em_posterior *posterior, em_posterior **out)
+{
+    em_noncentred *own = adapt->noncentred;
+    em_status status = EM_OK;
+
+    *out = posterior;
+    if (!em_is_noncentred(adapt))
+        return EM_OK;
+    if (!own->posterior)
+        status = em_posterior_create_noncentred(posterior, adapt->n_local_chain, adapt->dim,
+                                                &own->map, own->stays, &own->posterior);
+    *out = own->posterior;
+    return status;
+}
+
 static em_status act_in_coordinates(em_adapt *adapt, em_sampler *sampler,
                                     const em_step_context *context, em_block *block,
                                     double *acceptance)
 {
     em_noncentred *own = adapt->noncentred;
     em_step_context inner = *context;
-    em_status status = EM_OK;
+    em_status status = em_noncentred_posterior(adapt, context->posterior, &inner.posterior);
 
-    if (!em_is_noncentred(adapt))
-        return act(sampler, context, block, acceptance);
-    if (!own->posterior)
-        status = em_posterior_create_noncentred(context->posterior, block->n_chain, adapt->dim,
-                                                &own->map, own->stays, &own->posterior);
-    if (status)
-        return status;
+    if (status || !em_is_noncentred(adapt))
+        return status ? status : act(sampler, context, block, acceptance);
     for (int64_t c = 0; c < adapt->n_chain; c++)
         own->stays[c] = adapt->outlying[c] && own->is_first == 0;
-    inner.posterior = own->posterior;
     enter(adapt, block);
     status = act(sampler, &inner, block, acceptance);
     leave(adapt, block);

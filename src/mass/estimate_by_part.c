@@ -129,19 +129,27 @@ em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
 }
 
 em_status em_unevenness(const em_estimator_ops *ops, const em_mass_form *form,
-                        const double *accumulator, double *out)
+                        const em_mass *current, const double *accumulator, double *out)
 {
+    EM_SCOPED double *was = NULL;
+    int64_t at = 0;
+    em_status status = em_allocate(form->ops->size(form), sizeof *was, &was);
+
     *out = NAN;
+    if (status)
+        return status;
+    current->ops->write(current, form, was);
     for (int64_t i = 0; ops->unevenness && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
         double own = NAN;
-        const em_status status = part.structure == EM_MASS_DENSE
-                                     ? ops->unevenness(part.count, accumulator, &own)
-                                     : EM_OK;
+        status = part.structure == EM_MASS_DENSE
+                     ? ops->unevenness(part.count, was + at, accumulator, &own)
+                     : EM_OK;
         if (status < 0)
             return status;
         *out = status ? *out : fmax(*out, own);
         accumulator += em_estimator_part_size(ops, &part);
+        at += em_mass_size(part.structure, part.count);
     }
     return EM_OK;
 }

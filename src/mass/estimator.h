@@ -64,7 +64,8 @@ typedef struct em_estimator_ops {
                       const double *accumulator, double *trace, double *largest);
     /* OPTIONAL: the size of the component of the gradients that is not linear in the draws, for a
      * dense part; see em_unevenness. Errors: EM_NONFINITE, EM_EMEMORY, EM_ENUMERIC. */
-    em_status (*unevenness)(int64_t dim, const double *accumulator, double *out);
+    em_status (*unevenness)(int64_t dim, const double *current, const double *accumulator,
+                            double *out);
 } em_estimator_ops;
 
 /* All estimators and their names, "none" first; both end with NULL. */
@@ -108,4 +109,4 @@ em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
  * dense parts of a form; NaN if there is none, or too few samples. Errors: EM_EMEMORY, EM_ENUMERIC.
  */
 em_status em_unevenness(const em_estimator_ops *ops, const em_mass_form *form,
-                        const double *accumulator, double *out);
+                        const em_mass *current, const double *accumulator, double *out);

@@ -5,9 +5,10 @@
  *     diag:   W_ii = sqrt(var x_i / var g_i), clamped to [1e-20, 1e20]
  *     dense:  W = C_g^-1/2 (C_g^1/2 C_x C_g^1/2)^1/2 C_g^-1/2,
  *
- * the dense one after scaling by the diagonal one; there both covariances are shrunk to the
- * identity, which has the weight of nu = D min(1, 0.3 D / n) samples. Apart from the shrinkage it
- * is exact for a Gaussian target if n > D.
+ * the dense one in coordinates in which the current W is the identity, and which are then scaled by
+ * the diagonal one; there both covariances are shrunk to the identity, which has the weight of
+ * nu = D min(1, 0.3 D / n) samples. So few samples correct the current W, and many replace it.
+ * Apart from the shrinkage it is exact for a Gaussian target if n > D.
  */
 #include "mass/fisher.h"
 #include "base/memory.h"
@@ -16,6 +17,7 @@
 #include "math/linalg.h"
 
 #include <math.h>
+#include <string.h>
 
 static double diagonal_element(double variance_x, double variance_g)
 {
@@ -60,70 +62,98 @@ static void scale_both(int64_t dim, double n, double *cx, double *cg, double *sc
     }
 }
 
-/* Computes both covariances, scaled as scale_both does. Returns false if they are not finite. */
-static bool covariances(int64_t dim, const double *accumulator, double *cx, double *cg,
-                        double *scale)
-{
-    const double n = accumulator[0];
+/* The covariances in coordinates in which the current W is the identity, and their scale. */
+typedef struct whitened {
+    double *root, *inverse_root; /* C and C^-1: W = C C^T */
+    double *cx, *cg;             /* [dim][dim] like those, of C^-1 x and of C^T g */
+    double *scale;               /* [dim] */
+    double *work;                /* em_fisher_mean_work, at least 4 dim^2 */
+} whitened;
 
-    em_moments_covariance(EM_MASS_DENSE, dim, n, accumulator + 1, cx);
-    em_moments_covariance(EM_MASS_DENSE, dim, n,
-                          accumulator + 1 + em_moments_size(EM_MASS_DENSE, dim), cg);
-    scale_both(dim, n, cx, cg, scale);
-    return em_all_finite(dim * dim, cx) && em_all_finite(dim * dim, cg);
+/* S <- A S A^T; work [dim][dim]. */
+static void transform(int64_t dim, const double *a, double *s, double *work)
+{
+    em_multiply(dim, a, s, dim, work);
+    em_multiply_by_rows(dim, dim, dim, work, a, s);
 }
 
-static em_status estimate_dense(int64_t dim, const double *accumulator, double *inverse)
+/* Computes both covariances, scaled as scale_both does. `at` receives one allocation, whose first
+ * array is `root`. Errors: EM_NONFINITE if they are not finite; EM_EMEMORY, EM_ENUMERIC. */
+static em_status whiten(int64_t dim, const double *current, const double *accumulator, whitened *at)
 {
     const int64_t square = dim * dim;
-    EM_SCOPED double *cx = NULL;
-    em_status status = em_allocate(2 * square + dim + em_fisher_mean_work(dim), sizeof *cx, &cx);
+    const double n = accumulator[0];
+    double *root = NULL;
+    em_status status =
+        em_allocate(4 * square + dim + em_fisher_mean_work(dim), sizeof *root, &root);
 
+    *at = (whitened){.root = root};
     if (status)
         return status;
-    double *cg = cx + square, *scale = cg + square, *work = scale + dim;
-    status = covariances(dim, accumulator, cx, cg, scale)
-                 ? em_fisher_mean(dim, cx, cg, work, inverse)
-                 : EM_NONFINITE;
+    at->inverse_root = root + square, at->cx = root + 2 * square, at->cg = root + 3 * square;
+    at->scale = root + 4 * square, at->work = at->scale + dim;
+    memcpy(root, current, (size_t)square * sizeof *root);
+    status = em_cholesky(dim, root, dim);
+    memcpy(at->inverse_root, root, (size_t)square * sizeof *root);
+    status = status ? status : em_invert_lower(dim, at->inverse_root, dim);
+    if (status)
+        return status;
+    em_moments_covariance(EM_MASS_DENSE, dim, n, accumulator + 1, at->cx);
+    em_moments_covariance(EM_MASS_DENSE, dim, n,
+                          accumulator + 1 + em_moments_size(EM_MASS_DENSE, dim), at->cg);
+    transform(dim, at->inverse_root, at->cx, at->work);
+    em_transpose(dim, root, at->work);
+    transform(dim, at->work, at->cg, at->work + square);
+    scale_both(dim, n, at->cx, at->cg, at->scale);
+    return em_all_finite(2 * square, at->cx) ? EM_OK : EM_NONFINITE;
+}
+
+static em_status estimate_dense(int64_t dim, const double *current, const double *accumulator,
+                                double *inverse)
+{
+    whitened at;
+    em_status status = whiten(dim, current, accumulator, &at);
+
+    status = status ? status : em_fisher_mean(dim, at.cx, at.cg, at.work, inverse);
     for (int64_t i = 0; !status && i < dim; i++)
         for (int64_t j = 0; j < dim; j++)
-            inverse[i * dim + j] = inverse[i * dim + j] * scale[i] * scale[j];
-    if (!status && !em_all_finite(square, inverse))
-        status = EM_NONFINITE;
+            inverse[i * dim + j] = inverse[i * dim + j] * at.scale[i] * at.scale[j];
+    if (!status) {
+        transform(dim, at.root, inverse, at.work);
+        em_mirror_lower(dim, inverse, dim);
+        status = em_all_finite(dim * dim, inverse) ? EM_OK : EM_NONFINITE;
+    }
+    em_release(&at.root);
     return status;
 }
 
 /* The eigenvalues of C_x C_g are those of L^T C_x L, where C_g = L L^T. */
-static em_status unevenness(int64_t dim, const double *accumulator, double *out)
+static em_status unevenness(int64_t dim, const double *current, const double *accumulator,
+                            double *out)
 {
-    const int64_t square = dim * dim;
     const double n = accumulator[0];
-    EM_SCOPED double *cx = NULL;
-    em_status status = n < 2 ? EM_NONFINITE : em_allocate(4 * square + 2 * dim, sizeof *cx, &cx);
+    whitened at = {0};
+    em_status status = n < 2 ? EM_NONFINITE : whiten(dim, current, accumulator, &at);
 
-    if (status)
-        return status;
-    double *l = cx + square, *transposed = l + square, *product = transposed + square;
-    double *scale = product + square, *value = scale + dim;
-    status = covariances(dim, accumulator, cx, l, scale) ? em_cholesky(dim, l, dim) : EM_NONFINITE;
+    status = status ? status : em_cholesky(dim, at.cg, dim);
     if (!status) {
-        em_transpose(dim, l, transposed);
-        em_multiply(dim, transposed, cx, dim, product);
-        em_multiply(dim, product, l, dim, cx);
-        status = em_all_finite(square, cx) ? em_eigen(dim, cx, dim, value) : EM_NONFINITE;
+        em_transpose(dim, at.cg, at.work);
+        transform(dim, at.work, at.cx, at.work + dim * dim);
+        status =
+            em_all_finite(dim * dim, at.cx) ? em_eigen(dim, at.cx, dim, at.scale) : EM_NONFINITE;
     }
     if (!status)
-        *out = value[dim - 1] / pow(1 + sqrt((double)dim / n), 4);
+        *out = at.scale[dim - 1] / pow(1 + sqrt((double)dim / n), 4);
+    em_release(&at.root);
     return status;
 }
 
 static em_status estimate(em_structure structure, int64_t dim, const double *current,
                           const double *accumulator, double *inverse)
 {
-    (void)current;
     if (accumulator[0] < 2)
         return EM_NONFINITE;
-    return structure == EM_MASS_DENSE ? estimate_dense(dim, accumulator, inverse)
+    return structure == EM_MASS_DENSE ? estimate_dense(dim, current, accumulator, inverse)
                                       : estimate_diag(dim, accumulator, inverse);
 }
 

@@ -206,14 +206,19 @@ static void covariance_of(const em_tempering *t, const double *sum, double *out)
 }
 
 /* Copies the numbers of the last estimate; those of the identity if there is none. */
-static void earlier_numbers(const em_tempering *t, const em_mass_form *form, double *out)
+static em_status earlier_numbers(const em_tempering *t, const em_mass_form *form, double *out)
 {
-    const int64_t size = form->ops->size(form);
+    EM_SCOPED_BY(em_mass_destroy) em_mass *identity = NULL;
+    em_status status = EM_OK;
 
-    if (t->learned)
-        memcpy(out, t->learned, (size_t)size * sizeof *out);
-    for (int64_t i = 0; !t->learned && i < size; i++)
-        out[i] = i < t->dim + form->most_rank;
+    if (t->learned) {
+        memcpy(out, t->learned, (size_t)form->ops->size(form) * sizeof *out);
+    } else {
+        status = em_mass_identity_of(form, &identity);
+        if (!status)
+            identity->ops->write(identity, form, out);
+    }
+    return status;
 }
 
 /* Learns the reference from the moments of the draws. The covariance is an array of the structure.
@@ -249,9 +254,8 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
     em_status status = em_allocate_all(EM_ARRAY(covariance, em_mass_size(t->structure, t->dim)),
                                        EM_ARRAY(inverse, size), EM_ARRAY(earlier, size));
 
-    if (!status)
-        earlier_numbers(t, &form, earlier);
-    status = status ? status : estimator->estimate(t->structure, t->dim, inverse, sum, inverse);
+    status = status ? status : earlier_numbers(t, &form, earlier);
+    status = status ? status : estimator->estimate(t->structure, t->dim, earlier, sum, inverse);
     if (!status && t->most_rank > 0)
         status = estimator->add_directions(&form, earlier, &one, inverse);
     if (!status) {

@@ -162,6 +162,22 @@ few_divergences() { # LIMIT ARGUMENT...
     done
     [ "$all" -le "$limit" ]
 }
+# 40 correlated parameters: their first mass is the curvature at the starts. From a diagonal one
+# warmup takes 18,000 to 26,000 gradients.
+few_gradients() { # LIMIT ARGUMENT...
+    local limit=$1 seed n
+    shift
+    for seed in 1 2 3 4; do
+        "$emass" run run.yaml --set run.draws=10 --seed "$seed" --output said.h5 --overwrite --progress none "$@" >said ||
+            return 1
+        n=$(sed -nE 's/^warmup .* ([0-9]+) gradients.*/\1/p' said)
+        echo "seed $seed: ${n:?}"
+        [ "$n" -le "$limit" ] || return 1
+    done
+}
+check 'correlated parameters' few_gradients 10000 --chains 4 --set model.name=gaussian --set model.dim=40 \
+    --set model.condition=1e6 --set model.rotation=true
+
 # Steps that are right on average diverge in the tails of tau: 53 times here, without a second search
 # for a step size where trajectories are lost. One in 1,000 would be 48.
 check 'few trajectories diverge, with any seed' few_divergences 16 --chains 8

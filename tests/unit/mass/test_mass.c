@@ -193,12 +193,13 @@ START_TEST(too_few_samples_are_refused)
 END_TEST
 
 /* Unevenness of n samples of two parameters: x1 ~ N(0, exp(x0)) where x0 ~ N(0, spread^2), or, of
- * a spread of 0, a Gaussian. */
+ * a spread of 0, a Gaussian. The current mass is the identity. */
 static double unevenness(double spread, int n, uint64_t seed)
 {
     const em_estimator_ops *ops = find_estimator("fisher");
     const em_mass_form form = {.ops = &em_mass_dense, .dim = 2};
     double *accumulator = NULL, out = 0;
+    em_mass *identity = NULL;
 
     ck_assert_int_eq(em_allocate(em_estimator_size(ops, &form), sizeof *accumulator, &accumulator),
                      EM_OK);
@@ -214,10 +215,91 @@ static double unevenness(double spread, int n, uint64_t seed)
         em_estimator_observe(ops, &form, &(em_observation){theta, gradient, NULL, NULL},
                              accumulator);
     }
-    ck_assert_int_eq(em_unevenness(ops, &form, accumulator, &out), EM_OK);
+    ck_assert_int_eq(em_mass_identity(EM_MASS_DENSE, 2, &identity), EM_OK);
+    ck_assert_int_eq(em_unevenness(ops, &form, identity, accumulator, &out), EM_OK);
+    em_mass_destroy(&identity);
     em_release(&accumulator);
     return out;
 }
+
+/* One latent number and 8 noisy copies of it, of correlation 0.9999: n samples of MANY parameters
+ * with their gradients. */
+enum { MANY = 9 };
+
+static void observe_copies(const em_estimator_ops *ops, const em_mass_form *form, int n,
+                           uint64_t seed, double *accumulator)
+{
+    for (int k = 0; k < n; k++) {
+        const em_stream stream = {seed, (uint64_t)k, 2, EM_RNG_TEST};
+        _Alignas(64) double z[2 * EM_LANES];
+        double theta[MANY], gradient[MANY];
+        em_normals(&stream, MANY, z);
+        theta[0] = z[0];
+        gradient[0] = -z[0];
+        for (int i = 1; i < MANY; i++) {
+            theta[i] = z[0] + 0.01 * z[i];
+            gradient[i] = -z[i] / 0.01;
+            gradient[0] += z[i] / 0.01;
+        }
+        em_estimator_observe(ops, form, &(em_observation){theta, gradient, NULL, NULL},
+                             accumulator);
+    }
+}
+
+/* The covariance of the copies, with the noise's variance times `wide`. */
+static void covariance_of_copies(double wide, double *out)
+{
+    for (int i = 0; i < MANY * MANY; i++)
+        out[i] = 1 + (i % (MANY + 1) == 0 && i > 0 ? 1e-4 * wide : 0);
+}
+
+/* The largest and the smallest eigenvalue of an estimate from 12 samples of the copies, relative
+ * to the true covariance; *uneven: their unevenness. */
+static void estimate_copies(const double *current, uint64_t seed, double *range, double *uneven)
+{
+    const em_estimator_ops *ops = find_estimator("fisher");
+    const em_mass_form form = {.ops = &em_mass_dense, .dim = MANY};
+    double *accumulator = NULL, estimate[MANY * MANY], root[MANY * MANY], work[MANY * MANY],
+           value[MANY];
+    em_mass *mass = NULL;
+
+    ck_assert_int_eq(em_allocate(em_estimator_size(ops, &form), sizeof *accumulator, &accumulator),
+                     EM_OK);
+    observe_copies(ops, &form, 12, seed, accumulator);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, MANY, current, &mass), EM_OK);
+    ck_assert_int_eq(em_unevenness(ops, &form, mass, accumulator, uneven), EM_OK);
+    ck_assert_int_eq(em_estimate(ops, &form, mass, accumulator, NULL, estimate), EM_OK);
+    covariance_of_copies(1, root);
+    ck_assert_int_eq(em_cholesky(MANY, root, MANY), EM_OK);
+    ck_assert_int_eq(em_invert_lower(MANY, root, MANY), EM_OK);
+    em_multiply(MANY, root, estimate, MANY, work);
+    em_multiply_by_rows(MANY, MANY, MANY, work, root, estimate);
+    ck_assert_int_eq(em_eigen(MANY, estimate, MANY, value), EM_OK);
+    range[0] = value[0];
+    range[1] = value[MANY - 1];
+    em_mass_destroy(&mass);
+    em_release(&accumulator);
+}
+
+/* A current mass that is right but for a factor of two is kept by few samples, and shrinkage does
+ * not make them look uneven. With the identity as the current mass both fail. */
+START_TEST(few_samples_correct_the_current_mass)
+{
+    double current[MANY * MANY], range[2], uneven;
+
+    covariance_of_copies(2, current);
+    estimate_copies(current, (uint64_t)_i, range, &uneven);
+    ck_assert_double_gt(range[0], 0.5);
+    ck_assert_double_lt(range[1], 2.5);
+    ck_assert_double_lt(uneven, 1.5);
+    memset(current, 0, sizeof current);
+    for (int i = 0; i < MANY; i++)
+        current[i * (MANY + 1)] = 1;
+    estimate_copies(current, (uint64_t)_i, range, &uneven);
+    ck_assert_double_gt(range[1], 10);
+    ck_assert_double_gt(uneven, 3);
+}
+END_TEST
 
 /* var(x1) var(g1) = exp(spread^2): 1 for a Gaussian, up to chance, and 9.5 for a spread of 1.5. */
 START_TEST(unevenness_tells_curvature_that_varies)
@@ -235,17 +317,27 @@ END_TEST
 START_TEST(unevenness_may_be_unknown)
 {
     double accumulator[64] = {400}, out = 0;
+    em_mass *mass = NULL;
     const em_mass_form dense = {.ops = &em_mass_dense, .dim = 2},
                        diag = {.ops = &em_mass_diag, .dim = 2};
 
-    ck_assert_int_eq(em_unevenness(find_estimator("fisher"), &dense, accumulator, &out), EM_OK);
+    ck_assert_int_eq(em_mass_identity(EM_MASS_DENSE, 2, &mass), EM_OK);
+    ck_assert_int_eq(em_unevenness(find_estimator("fisher"), &dense, mass, accumulator, &out),
+                     EM_OK);
     ck_assert_double_lt(out, 1); /* draws that never moved */
     out = 0;
-    ck_assert_int_eq(em_unevenness(find_estimator("fisher"), &diag, accumulator, &out), EM_OK);
+    em_mass_destroy(&mass);
+    ck_assert_int_eq(em_mass_identity(EM_MASS_DIAG, 2, &mass), EM_OK);
+    ck_assert_int_eq(em_unevenness(find_estimator("fisher"), &diag, mass, accumulator, &out),
+                     EM_OK);
     ck_assert(isnan(out));
+    em_mass_destroy(&mass);
+    ck_assert_int_eq(em_mass_identity(EM_MASS_DENSE, 2, &mass), EM_OK);
     out = 0;
-    ck_assert_int_eq(em_unevenness(find_estimator("variance"), &dense, accumulator, &out), EM_OK);
+    ck_assert_int_eq(em_unevenness(find_estimator("variance"), &dense, mass, accumulator, &out),
+                     EM_OK);
     ck_assert(isnan(out));
+    em_mass_destroy(&mass);
 }
 END_TEST
 
@@ -284,6 +376,7 @@ int main(void)
     tcase_add_test(tests, too_few_samples_are_refused);
     tcase_add_loop_test(tests, unevenness_tells_curvature_that_varies, 0, 8);
     tcase_add_test(tests, unevenness_may_be_unknown);
+    tcase_add_loop_test(tests, few_samples_correct_the_current_mass, 0, 8);
     tcase_add_test(tests, clipping_limits_the_change);
     return run_case(tests, CK_FORK);
 }
