@@ -245,6 +245,11 @@ def diffs():
     report(done.returncode == 1 and "posterior: 3 chains x 60 draws | 9 chains x 60 draws\n" in done.stdout and
            "group runs: in on1.h5 alone\n" in done.stdout and "posterior: beta" not in done.stdout,
            "diff: files of other lengths are compared as far as both go", done.stdout)
+    copy("bare.h5", lambda file: file.attrs.__delitem__("config"))
+    for pair in (("s1.h5", "bare.h5"), ("bare.h5", "s1.h5")):
+        done = emass("diff", *pair)
+        report(done.returncode == 1 and done.stdout == "attribute config: in s1.h5 alone\n",
+               "diff: a config in one file alone, " + " ".join(pair), done.stdout, done.stderr)
     refuses("diff: what is no HDF5 file", "notes.txt", "diff", "s1.h5", "notes.txt")
 
 

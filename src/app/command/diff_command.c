@@ -318,6 +318,7 @@ static bool is_volatile(const char *name)
     return em_text_find(name, known) >= 0;
 }
 
+/* `config` is compared key by key, where both files have it. */
 static void compare_attributes(diff *d)
 {
     for (int which = 0; which < 2; which++)
@@ -326,7 +327,7 @@ static void compare_attributes(diff *d)
             const em_contents_attribute *other =
                 em_contents_attribute_of(d->contents[!which], one->name);
 
-            if ((which == 0 && strcmp(one->name, "config") == 0) ||
+            if ((other && strcmp(one->name, "config") == 0) ||
                 (!d->all && is_volatile(one->name)))
                 continue;
             if (!other)

@@ -276,5 +276,3 @@ em_status em_read_text(const em_table_options *options, em_table *table)
     em_release(&head.line);
     return status;
 }
-
-/* LIBSVM's sparse rows: label index:value index:value ..., indices from 1 and ascending. */
