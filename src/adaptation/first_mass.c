@@ -245,7 +245,8 @@ em_status em_learn_first_curvature(em_adapt *adapt, em_posterior *posterior, con
     if (!status)
         read_variances(adapt, number, variance);
     status = status ? status : take_curvature(adapt, posterior, block, variance, number);
-    return status ? status : set_mass(adapt, number, was);
+    status = status ? status : set_mass(adapt, number, was);
+    return status > 0 ? EM_OK : status; /* not positive definite after rounding */
 }
 
 void em_restore_mass(em_adapt *adapt, em_mass **was)
