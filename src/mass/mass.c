@@ -127,12 +127,17 @@ em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count)
     return coordinates;
 }
 
-EM_CLONES void em_scale_rows(int64_t n, int64_t stride, const double *restrict scale,
-                             const double *restrict x, double *restrict out)
+EM_CLONES static void scale_rows(int64_t n, int64_t stride, const double *restrict scale,
+                                 const double *restrict x, double *restrict out)
 {
     for (int64_t c = 0; c < n; c++)
         for (int64_t i = 0; i < stride; i++)
             out[c * stride + i] = scale[i] * x[c * stride + i];
+}
+
+void em_scale_rows(int64_t n, int64_t stride, const double *scale, const double *x, double *out)
+{
+    scale_rows(n, stride, scale, x, out);
 }
 
 void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
@@ -143,7 +148,7 @@ void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, cons
     em_mass_map(mass, map, n_chain, x, out);
     for (int64_t c = 0; c < n_chain; c++)
         if (mass[c]->scale[map])
-            em_scale_rows(1, stride, mass[c]->scale[map], x + c * stride, out + c * stride);
+            scale_rows(1, stride, mass[c]->scale[map], x + c * stride, out + c * stride);
 }
 
 void em_kinetic_energy(int64_t n_chain, int64_t dim, int64_t stride, const double *momentum,
