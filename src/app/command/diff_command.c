@@ -327,8 +327,7 @@ static void compare_attributes(diff *d)
             const em_contents_attribute *other =
                 em_contents_attribute_of(d->contents[!which], one->name);
 
-            if ((other && strcmp(one->name, "config") == 0) ||
-                (!d->all && is_volatile(one->name)))
+            if ((other && strcmp(one->name, "config") == 0) || (!d->all && is_volatile(one->name)))
                 continue;
             if (!other)
                 say_alone(d, "attribute", one->name, which);
