@@ -179,19 +179,23 @@ em_excerpt em_excerpt_of(const char *text)
     return excerpt;
 }
 
-void em_print_quoted(FILE *out, const char *text)
+void em_print_in_quotes(FILE *out, char quote, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
+    fputc(quote, out);
     for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
+        if (*text == quote)
+            fputc(quote, out);
         fputc(*text, out);
     }
-    fputc('"', out);
+    fputc(quote, out);
+}
+
+void em_print_quoted(FILE *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n"))
+        em_print_in_quotes(out, '"', text);
+    else
+        fputs(text, out);
 }
 
 void em_escape_html(FILE *out, const char *text)

@@ -104,6 +104,9 @@ int em_escape_one(const char *text, bool (*keeps)(uint32_t), char out[EM_LONGEST
  * took. */
 size_t em_escape(const char *text, bool (*keeps)(uint32_t), char *out, size_t bytes);
 
+/* Writes text between quotes; those in it are doubled. Local. */
+void em_print_in_quotes(FILE *out, char quote, const char *text);
+
 /* Writes text as a field of CSV (RFC 4180): quoted if it needs to be. Local. */
 void em_print_quoted(FILE *out, const char *text);
 

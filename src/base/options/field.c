@@ -341,17 +341,10 @@ static void write_text(const char *text, FILE *out)
     while (text[length] &&
            (strchr(first, text[length]) || (length && strchr(digits, text[length]))))
         length++;
-    if (length && !text[length] && strcasecmp(text, "null") != 0) {
+    if (length && !text[length] && strcasecmp(text, "null") != 0)
         fputs(text, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputc('\'', out);
-        fputc(*text, out);
-    }
-    fputc('\'', out);
+    else
+        em_print_in_quotes(out, '\'', text);
 }
 
 static void write_list(const em_field *field, const member slot, FILE *out)
