@@ -13,8 +13,7 @@
 enum {
     MOST_TRIED = 4,   /* log scales that are fitted before one is chosen */
     LEAST_SPARE = 10, /* gradients beyond the dimension, for a map of proved priors alone */
-    MOST_REJECTED =
-        3 /* rejected groups, which make draws no more nearly normal, before the search ends */
+    MOST_REJECTED = 3 /* groups that make draws no more nearly normal, before the search ends */
 };
 
 /* The least gain of a group in log likelihood of a draw. group_by_chance / (number of draws) is
@@ -22,8 +21,11 @@ enum {
 static const double least_of_group = 0.3, group_by_chance = 60;
 
 /* The least improvement in normality by a group, and what chance adds with few draws, times their
- * number; and the share of the whole departure from normality whose removal is enough. */
+ * number; and the share of the whole departure from normality whose removal is enough. A proved
+ * group needs no improvement, unless the standard deviation of its log scale is below `narrow`:
+ * there is no neck then that chains could miss. */
 static const double least_nearer = 1, nearer_by_chance = 300, most_of_departure = 0.75;
+static const double narrow = 0.3;
 
 /* If a group is rejected because of its draws, its conditional laws may be used only if they leave
  * at most this share of the derivatives unexplained. */
@@ -308,17 +310,16 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *gain)
  * is not known, and the group is non-centred wholly. */
 static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
-    const bool varies = prior[f->child[0]].varies != 0;
-
     em_write_priors(s, prior, f);
     em_status status = set_group(s, f, s->conditional);
-    if (!status && !varies)
+    if (!status && prior[f->child[0]].varies == 0)
         status = em_add_data(s, prior, f);
     const em_status dropped = drop_group(s);
     return status ? status : dropped;
 }
 
-/* Adds the proved groups, except those that make the draws clearly less nearly normal. */
+/* Adds the proved groups, except those that make the draws clearly less nearly normal, and those of
+ * narrow scales that do not make them more nearly normal. */
 static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
     int64_t scale[EM_MOST_GROUPS];
@@ -326,15 +327,16 @@ static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em
     em_status status = EM_OK;
 
     for (int g = 0; !status && g < n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
-        const double most = s->nearest + nearer_by_chance / (double)s->n;
         const double degree = em_list_proved_group(s, prior, scale[g], f);
+        const bool is_narrow = fabs(degree) * s->sd[scale[g]] < narrow;
+        const double least = is_narrow ? least_nearer : -nearer_by_chance / (double)s->n;
         double now = INFINITY;
         int n_added = 0;
         if (f->n == 0)
             continue;
         status = fit_proved(s, prior, f);
         status = status ? status : add_with_means(s, f, degree, &now, &n_added);
-        if (!status && now < most)
+        if (!status && now < s->nearest - least)
             s->nearest = now;
         else
             while (!status && n_added-- > 0)

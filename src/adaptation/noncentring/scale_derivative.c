@@ -34,10 +34,9 @@ enum {
     MOST_FAILURES = 2 /* after which a parameter is tested no more */
 };
 
-/* The least standard deviation of the log of the scale. A constant mass suits narrower ones. But a
- * block of members (joint_fit.h) needs the scales of all priors in it, so the second number is that
- * of a scale on which many members depend, by the sum of squared correlations. */
-static const double least_spread = 0.3, least_of_many = 0.1, many_members = 4;
+/* The least standard deviation of the log of a scale. A constant mass suits narrower ones, even
+ * with some hundred members. */
+static const double least_spread = 0.05;
 
 /* The least skewness of g_k, which contains a sum of squares. That of many squares is small, but
  * then the logs of many derivatives are correlated with x_k: the least sum of squared correlations.
@@ -119,8 +118,7 @@ static int find_scales(const em_scale_test *t, const em_normal_prior *prior,
         double mean;
         em_sample_moments(dim, t->samples, k, &mean, &sd[k]);
         const double skew = skewness(t, k);
-        const double least = correlation[k] > many_members ? least_of_many : least_spread;
-        if (sd[k] >= least && (skew >= least_skewness || correlation[k] > least_correlation))
+        if (sd[k] >= least_spread && (skew >= least_skewness || correlation[k] > least_correlation))
             n = em_insert_by_score(n, MOST_SCALES,
                                    skew + correlation[k] - a_failure * prior[k].failures, k, score,
                                    out);
