@@ -157,8 +157,8 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
         em_forget_narrow_scales(adapt->dim, &samples, own->prior);
     own->is_first = 0;
     if (!status)
-        status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior,
-                                          &n_evaluated);
+        status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, true,
+                                          own->prior, &n_evaluated);
     count_shared(adapt, n_evaluated);
     if (!status && em_world_rank() == 0) {
         status =

@@ -65,6 +65,11 @@ static bool is_joint(const em_noncentring_row *row)
     return row->form == EM_SCALE_JOINT;
 }
 
+static bool is_factor(const em_noncentring_row *row)
+{
+    return row->form == EM_SCALE_OF_FACTOR;
+}
+
 /* Whether a degree and the width of its h do not let a scale overflow. */
 static bool is_bounded(const em_noncentring_row *row, double degree, double width)
 {
@@ -87,6 +92,7 @@ em_noncentring_counts em_noncentring_count(const em_noncentring *map)
 
     for (int64_t c = 0; c < map->n_child; c++) {
         n.joint += is_joint(&map->row[map->child[c]]);
+        n.factors += is_factor(&map->row[map->child[c]]);
         n.curved += is_curved(&map->row[map->child[c]]);
         n.tailed += has_tail(&map->row[map->child[c]]);
     }
@@ -138,16 +144,17 @@ void em_noncentring_tell(const em_noncentring *map, size_t bytes, char *out)
 {
     const em_noncentring_counts n = em_noncentring_count(map);
 
-    tell(n.scaled, "non-centred", bytes, out);
+    tell(n.scaled - n.factors, "non-centred", bytes, out);
     if (n.joint > 0)
         em_append(bytes, out, ", %lld of them jointly", (long long)n.joint);
+    tell(n.factors, "centred", bytes, out);
     tell(n.curved, "with a curved location", bytes, out);
     tell(n.tailed, "with a long tail", bytes, out);
 }
 
 static bool is_form(double form)
 {
-    return form >= EM_SCALE_EXP && form <= EM_SCALE_JOINT && form == floor(form);
+    return form >= EM_SCALE_EXP && form <= EM_SCALE_OF_FACTOR && form == floor(form);
 }
 
 /* Whether x may be the number of a parameter about which that of row i is distributed. Rows of a
@@ -213,6 +220,8 @@ double em_log_scale(double form, double x, double *slope)
 {
     double log_scale = x, log_slope = 0;
 
+    if (form == EM_SCALE_OF_FACTOR)
+        log_scale = 0, log_slope = -INFINITY;
     if (form == EM_SCALE_LOGISTIC || form == EM_SCALE_SOFTPLUS) {
         const double log_up = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); /* log(1 + e^x) */
         const double log_plus = x < -30 ? x : log(log_up);
@@ -245,7 +254,8 @@ static void find_prior_scale(const em_noncentring_row *row, const double *x, pri
         of->width == row->width && of->form == row->form)
         return;
     double slope;
-    const double log_scale = em_log_scale(row->form, x[(int64_t)row->scale], &slope);
+    const double form = is_factor(row) ? EM_SCALE_EXP : row->form;
+    const double log_scale = em_log_scale(form, x[(int64_t)row->scale], &slope);
     out->of = row;
     out->scale = exp(bounded(row->degree, row->width, log_scale - row->origin, &out->slope));
     out->slope *= slope;
@@ -256,6 +266,18 @@ static double square(double degree, double t, double *slope)
 {
     *slope = 2 * degree * t;
     return degree * t * t;
+}
+
+/* The conditional law of a factor. Its location is that of e^u x_i over e^u. */
+static em_conditional conditional_of_factor(const em_noncentring_row *row, const prior_scale *of)
+{
+    const double ratio = row->information * of->scale * of->scale, w = ratio / (1 + ratio);
+    const double location = w * row->centre / of->scale;
+
+    return (em_conditional){.location = location,
+                            .scale = 1 / sqrt(1 + ratio),
+                            .location_by = (1 - 2 * w) * of->slope * location,
+                            .log_scale_by = -w * of->slope};
 }
 
 static em_conditional conditional_of(const em_noncentring *map, const em_noncentring_row *row,
@@ -275,6 +297,8 @@ static em_conditional conditional_of(const em_noncentring *map, const em_noncent
         return out;
     }
     find_prior_scale(row, x, before);
+    if (is_factor(row))
+        return conditional_of_factor(row, before);
     out.scale = before->scale;
     out.log_scale_by = before->slope;
     double second = 0;

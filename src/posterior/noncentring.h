@@ -23,6 +23,12 @@
  * opposite form, EM_SCALE_ADDS_VARIANCES: the scale is (e^(-2 u) + q_i)^(1/2), with a_i < 0. Its
  * variance is then the sum of a constant and of one that is proportional to that of the others.
  *
+ * Where the model is written in the non-centred form, x_i has the prior N(0, 1), and the data
+ * depend on e^u x_i (EM_SCALE_OF_FACTOR). The map of e^u x_i is the first one, without a location
+ * of the prior. So that of x_i is
+ *
+ *     x_i = w c_i e^(-u) + (1 + q_i e^(2 u))^(-1/2) z_i.
+ *
  * A parameter that is in no group may have a long tail on one side (EM_SCALE_OF_TAIL), as the log
  * of a positive parameter that may be almost 0. Then
  *
@@ -58,10 +64,12 @@ typedef enum em_scale_form {
     EM_SCALE_SOFTPLUS,       /* log(1 + e^x_k) */
     EM_SCALE_OF_TAIL,        /* not a log scale: x_i has one long tail, and k is i */
     EM_SCALE_CONSTANT,       /* not a log scale: the location depends on its square */
-    EM_SCALE_JOINT           /* e^x_k; the row belongs to the block that is mapped together */
+    EM_SCALE_JOINT,          /* e^x_k; the row belongs to the block that is mapped together */
+    EM_SCALE_OF_FACTOR       /* x_i is a factor of the scale: the data depend on e^(a x_k) x_i */
 } em_scale_form;
 
-/* The log F(x) of the scale of degree 1, and its derivative unless `slope` is NULL. Local. */
+/* The log F(x) of the scale of degree 1 of a prior, and its derivative unless `slope` is NULL. Of a
+ * factor's prior, which has none, both are 0. Local. */
 double em_log_scale(double form, double x, double *slope);
 
 /* The map of one parameter. All members are double, so that the map can be stored as an array. */
@@ -107,16 +115,16 @@ typedef struct em_noncentring {
 } em_noncentring;
 
 /* Of the parameters with level > 0, the numbers of those whose scale depends on another one, of
- * those among them that are mapped together, of those whose location is curved, and of those with a
- * long tail. Local. */
+ * those among them that are mapped together or are factors, of those whose location is curved, and
+ * of those with a long tail. Local. */
 typedef struct em_noncentring_counts {
-    int64_t scaled, joint, curved, tailed;
+    int64_t scaled, joint, factors, curved, tailed;
 } em_noncentring_counts;
 
 em_noncentring_counts em_noncentring_count(const em_noncentring *map);
 
-/* Appends "; 12 parameters non-centred, 10 of them jointly; 6 parameters with a long tail", or what
- * there is of it. Local. */
+/* Appends "; 12 parameters non-centred, 10 of them jointly; 8 parameters centred; 6 parameters with
+ * a long tail", or what there is of it. Local. */
 void em_noncentring_tell(const em_noncentring *map, size_t bytes, char *out);
 
 /* Turns variances [dim] of z into those of x, where a parameter has a long tail: approximately, by

@@ -217,8 +217,8 @@ em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *gr
     em_status status = em_agree(em_allocate_all(EM_ARRAY(prior, t->dim)));
 
     status = status ? status
-                    : em_prove_priors_together(t->of_parameters, t->copies, t->dim, draws, prior,
-                                               &n_evaluated);
+                    : em_prove_priors_together(t->of_parameters, t->copies, t->dim, draws, false,
+                                               prior, &n_evaluated);
     status = status ? status : em_agree(em_world_rank() == 0 ? choose(t, draws, prior) : EM_OK);
     if (status)
         return status;

@@ -419,6 +419,27 @@ static void drop_children(em_group_fit *f, double least)
     f->n = kept;
 }
 
+void em_find_closest_scales(em_group_search *s)
+{
+    memset(s->votes, 0, (size_t)s->dim * sizeof *s->votes);
+    for (int64_t i = 0; i < s->dim; i++) {
+        double most = EM_EVIDENT_CORRELATION;
+        s->closest[i] = -1;
+        for (int64_t k = 0; k < s->dim && s->group_of[i] < 0; k++)
+            if (!s->is_rejected[k] && fabs(s->rho[i * s->dim + k]) > most) {
+                most = fabs(s->rho[i * s->dim + k]);
+                s->closest[i] = k;
+            }
+        if (s->closest[i] >= 0)
+            s->votes[s->closest[i]]++;
+    }
+    for (int g = 0; g < s->n_group; g++)
+        s->votes[s->group[g].scale] = 0;
+    for (int64_t i = 0; i < s->dim; i++)
+        if (s->closest[i] >= 0 && s->votes[s->closest[i]] < 2)
+            s->closest[i] = -1;
+}
+
 bool em_belongs_elsewhere(const em_group_search *s, int64_t i, int64_t k)
 {
     static const double clearly = 0.1;

@@ -93,6 +93,10 @@ void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f);
  * of the value nearest to it. Returns false if the profile has no maximum inside. */
 bool em_find_top(const double *y, double *degree, int *at);
 
+/* Sets s->closest: the log scale of each parameter that is in no group. One that is that of a
+ * single parameter, or of a group already, is none. */
+void em_find_closest_scales(em_group_search *s);
+
 /* Whether the derivatives by parameter i tell that its scale depends on another log scale than k.
  */
 bool em_belongs_elsewhere(const em_group_search *s, int64_t i, int64_t k);

@@ -22,10 +22,8 @@ static const double least_of_group = 0.3, group_by_chance = 60;
 
 /* The least improvement in normality by a group, and what chance adds with few draws, times their
  * number; and the share of the whole departure from normality whose removal is enough. A proved
- * group needs no improvement, unless the standard deviation of its log scale is below `narrow`:
- * there is no neck then that chains could miss. */
+ * group that has a neck needs no improvement. */
 static const double least_nearer = 1, nearer_by_chance = 300, most_of_departure = 0.75;
-static const double narrow = 0.3;
 
 /* If a group is rejected because of its draws, its conditional laws may be used only if they leave
  * at most this share of the derivatives unexplained. */
@@ -89,29 +87,6 @@ static void add_group(em_group_search *s, const em_group_fit *f,
     for (int h = 0; h < g; h++)
         if (users >> h & 1)
             s->group[h].depends |= (uint32_t)1 << g | s->group[g].depends;
-}
-
-/* Finds the log scale of each parameter that is in no group. One that is that of a single
- * parameter, or of a group already, is none. */
-static void find_closest(em_group_search *s)
-{
-    memset(s->votes, 0, (size_t)s->dim * sizeof *s->votes);
-    for (int64_t i = 0; i < s->dim; i++) {
-        double most = EM_EVIDENT_CORRELATION;
-        s->closest[i] = -1;
-        for (int64_t k = 0; k < s->dim && s->group_of[i] < 0; k++)
-            if (!s->is_rejected[k] && fabs(s->rho[i * s->dim + k]) > most) {
-                most = fabs(s->rho[i * s->dim + k]);
-                s->closest[i] = k;
-            }
-        if (s->closest[i] >= 0)
-            s->votes[s->closest[i]]++;
-    }
-    for (int g = 0; g < s->n_group; g++)
-        s->votes[s->group[g].scale] = 0;
-    for (int64_t i = 0; i < s->dim; i++)
-        if (s->closest[i] >= 0 && s->votes[s->closest[i]] < 2)
-            s->closest[i] = -1;
 }
 
 /* Writes to out [MOST_TRIED] the log scales correlated with most log derivatives; returns their
@@ -219,7 +194,9 @@ static em_status add_with_means(em_group_search *s, em_group_fit *f, double degr
     em_status status = measure_group(s, f, s->conditional, now);
 
     *n_added = 1;
-    status = status ? status : em_transform_draws(s, true);
+    if (status || s->conditional[f->child[0]].form == EM_SCALE_OF_FACTOR)
+        return status;
+    status = em_transform_draws(s, true);
     if (status)
         return status;
     em_fit_means(s, degree, f);
@@ -287,7 +264,7 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *gain)
     double most = least_of_group + group_by_chance / (double)s->n;
     int64_t scale[MOST_TRIED], best = -1, fitted = -1;
 
-    find_closest(s);
+    em_find_closest_scales(s);
     const int n = candidates(s, scale);
     for (int i = 0; i < n; i++) {
         const int64_t k = scale[i];
@@ -318,8 +295,8 @@ static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em
     return status ? status : dropped;
 }
 
-/* Adds the proved groups, except those that make the draws clearly less nearly normal, and those of
- * narrow scales that do not make them more nearly normal. */
+/* Adds the proved groups, except those that make the draws clearly less nearly normal, and those
+ * without a neck that do not make them more nearly normal. */
 static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
     int64_t scale[EM_MOST_GROUPS];
@@ -328,14 +305,15 @@ static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em
 
     for (int g = 0; !status && g < n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
         const double degree = em_list_proved_group(s, prior, scale[g], f);
-        const bool is_narrow = fabs(degree) * s->sd[scale[g]] < narrow;
-        const double least = is_narrow ? least_nearer : -nearer_by_chance / (double)s->n;
+        const double least =
+            em_has_neck(s, prior, f) ? -nearer_by_chance / (double)s->n : least_nearer;
         double now = INFINITY;
         int n_added = 0;
-        if (f->n == 0)
+        if (f->n > 0)
+            status = fit_proved(s, prior, f);
+        if (status || f->n == 0)
             continue;
-        status = fit_proved(s, prior, f);
-        status = status ? status : add_with_means(s, f, degree, &now, &n_added);
+        status = add_with_means(s, f, degree, &now, &n_added);
         if (!status && now < s->nearest - least)
             s->nearest = now;
         else

@@ -3,8 +3,8 @@
  * (posterior/noncentring.h) by which to non-centre them. Pure, Local.
  *
  * First come the groups whose priors are proved (scale_derivative.h). They are kept unless they
- * make the draws clearly less nearly normal. If their log scale hardly varies, they are kept only if
- * they make the draws more nearly normal.
+ * make the draws clearly less nearly normal. If their log scale hardly varies, they are kept only
+ * if they make the draws more nearly normal.
  *
  * Others follow. If the scale of x_i is exp(a x_k), the scale of its derivative g_i is exp(-a x_k),
  * for any location. So log |g_i| is correlated with x_k, which identifies the pairs (i, k). The

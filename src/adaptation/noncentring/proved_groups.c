@@ -81,19 +81,30 @@ double em_list_proved_group(const em_group_search *s, const em_normal_prior *pri
     return degree;
 }
 
+bool em_has_neck(const em_group_search *s, const em_normal_prior *prior, const em_group_fit *group)
+{
+    static const double wide = 0.3;
+    const em_normal_prior *first = &prior[group->child[0]];
+
+    return group->n > 0 && first->form != EM_SCALE_OF_FACTOR &&
+           fabs(first->degree) * s->sd[group->scale] >= wide;
+}
+
 void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group)
 {
     memset(s->is_location, 0, (size_t)s->dim * sizeof *s->is_location);
     for (int64_t c = 0; c < group->n; c++) {
         const em_normal_prior *own = &prior[group->child[c]];
         em_noncentring_row *child = &s->conditional[group->child[c]];
-        *child =
-            (em_noncentring_row){.level = 1,
-                                 .scale = own->scale,
-                                 .degree = own->degree,
-                                 .origin = em_log_scale(own->form, s->mean[group->scale], NULL),
-                                 .width = em_noncentring_width(own->degree, s->sd[group->scale]),
-                                 .form = own->form};
+        *child = (em_noncentring_row){
+            .level = 1,
+            .scale = own->scale,
+            .degree = own->degree,
+            .origin = own->form == EM_SCALE_OF_FACTOR
+                          ? s->mean[group->scale]
+                          : em_log_scale(own->form, s->mean[group->scale], NULL),
+            .width = em_noncentring_width(own->degree, s->sd[group->scale]),
+            .form = own->form};
         if (own->second_degree != 0) {
             child->second_scale = own->second_scale;
             child->second_degree = own->second_degree;
@@ -209,15 +220,35 @@ static double rest_of_both(const coordinates *c, const double *x, const projecti
            of_x->of_one * of_y->of_one;
 }
 
+/* Writes e^(a x_k) x_i to s->column, less its mean, and turns the derivatives by x_i in s->residual
+ * into those by this product. */
+static double set_product(em_group_search *s, const em_normal_prior *own, int64_t i)
+{
+    const double *x = s->x + i * s->n, *log_scale = s->x + (int64_t)own->scale * s->n;
+    double mean;
+
+    for (int64_t r = 0; r < s->n; r++) {
+        const double scale = exp(own->degree * log_scale[r]);
+        s->column[r] = scale * (s->mean[i] + x[r]);
+        s->residual[r] /= scale;
+    }
+    em_centre_column(s->n, s->column, &mean);
+    return mean;
+}
+
 /* Sets the precision and the location of the data of member i. */
 static void set_data(em_group_search *s, const coordinates *c, const em_normal_prior *own,
                      int64_t i, projection *of_x, projection *of_g)
 {
     const double *x = s->x + i * s->n, *g = s->residual;
     const double unit = own->precision * exp(-2 * log_scale_of_mean(s, own));
-    double mean;
+    double mean, of_x_i = s->mean[i];
 
     set_data_derivative(s, own, i);
+    if (own->form == EM_SCALE_OF_FACTOR) {
+        of_x_i = set_product(s, own, i);
+        x = s->column;
+    }
     em_centre_column(s->n, s->residual, &mean);
     project(c, i, x, of_x);
     project(c, i, g, of_g);
@@ -228,10 +259,10 @@ static void set_data(em_group_search *s, const coordinates *c, const em_normal_p
     if (!(square > 0) || !(-slope > EM_LEAST_OF_DATA * error))
         return;
     s->conditional[i].information = -slope / unit;
-    s->conditional[i].centre = s->mean[i] - mean / slope;
+    s->conditional[i].centre = of_x_i - mean / slope;
 }
 
-em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group)
+em_status em_add_data(em_group_search *s, const em_normal_prior *prior, em_group_fit *group)
 {
     const em_noncentring_row *row = s->conditional;
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
@@ -261,5 +292,8 @@ em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em
         }
         s->is_transformed = false;
     }
+    for (int64_t i = 0; i < s->dim; i++)
+        if (row[i].form == EM_SCALE_OF_FACTOR && row[i].information == 0)
+            em_remove_child(group, i);
     return status;
 }

@@ -19,6 +19,10 @@ int em_list_proved_scales(int64_t dim, const em_normal_prior *prior, int64_t *sc
 double em_list_proved_group(const em_group_search *s, const em_normal_prior *prior, int64_t k,
                             em_group_fit *out);
 
+/* Whether chains might miss a neck of the density without this group. The log scale is wide where
+ * there is one, and the model has the centred form. */
+bool em_has_neck(const em_group_search *s, const em_normal_prior *prior, const em_group_fit *group);
+
 /* Writes the rows of the children to s->conditional, as their priors alone determine them, and
  * marks in s->is_location the locations that are no members of another group. */
 void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group);
@@ -27,7 +31,8 @@ void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_
  * Adds to s->conditional what data tell about the children; s->map has their rows. The derivatives
  * by the children in its coordinates, without those of the priors, are due to data: to those of the
  * child, and to those of members that are distributed about it. The precision of the data is the
- * slope of a regression on the child and all other coordinates. Changes s->panel. Errors:
- * EM_EMEMORY; EM_NONFINITE if the Gram matrix is singular.
+ * slope of a regression on the child and all other coordinates. Factors of which data tell nothing
+ * leave the group. Changes s->panel. Errors: EM_EMEMORY; EM_NONFINITE if the Gram matrix is
+ * singular.
  */
-em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group);
+em_status em_add_data(em_group_search *s, const em_normal_prior *prior, em_group_fit *group);

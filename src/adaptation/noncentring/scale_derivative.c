@@ -21,7 +21,6 @@
 #include "adaptation/noncentring/scale_derivative.h"
 
 #include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/quadratic_form.h"
 #include "adaptation/noncentring/scale_test.h"
 #include "adaptation/noncentring/without_prior.h"
 #include "base/memory.h"
@@ -33,10 +32,6 @@ enum {
     MOST_SCALES = 16, /* that are tested at one time */
     MOST_FAILURES = 2 /* after which a parameter is tested no more */
 };
-
-/* The least standard deviation of the log of a scale. A constant mass suits narrower ones, even
- * with some hundred members. */
-static const double least_spread = 0.05;
 
 /* The least skewness of g_k, which contains a sum of squares. That of many squares is small, but
  * then the logs of many derivatives are correlated with x_k: the least sum of squared correlations.
@@ -118,7 +113,8 @@ static int find_scales(const em_scale_test *t, const em_normal_prior *prior,
         double mean;
         em_sample_moments(dim, t->samples, k, &mean, &sd[k]);
         const double skew = skewness(t, k);
-        if (sd[k] >= least_spread && (skew >= least_skewness || correlation[k] > least_correlation))
+        if (sd[k] >= EM_LEAST_SPREAD &&
+            (skew >= least_skewness || correlation[k] > least_correlation))
             n = em_insert_by_score(n, MOST_SCALES,
                                    skew + correlation[k] - a_failure * prior[k].failures, k, score,
                                    out);
@@ -192,10 +188,10 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
 void em_forget_narrow_scales(int64_t dim, const em_samples *samples, em_normal_prior *prior)
 {
     for (int64_t i = 0; i < dim; i++) {
-        double mean, sd = least_spread;
+        double mean, sd = EM_LEAST_SPREAD;
         if (prior[i].precision > 0)
             em_sample_moments(dim, samples, (int64_t)prior[i].scale, &mean, &sd);
-        if (sd < least_spread)
+        if (sd < EM_LEAST_SPREAD)
             prior[i] = (em_normal_prior){0};
         prior[i].failures = 0;
     }

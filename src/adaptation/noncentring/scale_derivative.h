@@ -29,6 +29,10 @@ enum { EM_NORMAL_PRIOR_NUMBERS = sizeof(em_normal_prior) / sizeof(double) };
 /* The most draws that a search uses, evenly thinned. */
 enum { EM_MOST_NONCENTRING_DRAWS = 1000 };
 
+/* The least standard deviation of the log of a scale. A constant mass suits narrower ones, even
+ * with some hundred members. */
+#define EM_LEAST_SPREAD 0.05
+
 /* Whether n draws suffice for a search for members of log scales, here and in draws
  * (noncentring_search.h). */
 static inline bool em_suffices_for_noncentring(int64_t dim, int64_t n)
@@ -48,6 +52,13 @@ typedef struct em_gradient_function {
  * Local apart from the evaluations. Errors: EM_EMEMORY, those of the evaluations. */
 em_status em_prove_priors(int64_t dim, const em_samples *samples,
                           const em_gradient_function *gradient, em_normal_prior *prior);
+
+/* Looks for log scales that multiply parameters with the prior N(0, 1), and adds to prior [dim]
+ * those of these parameters, with the form EM_SCALE_OF_FACTOR: the data depend on e^(a x_k) x_i.
+ * Does nothing if the draws do not suffice. Local apart from the evaluations. Errors: EM_EMEMORY,
+ * those of the evaluations. */
+em_status em_prove_factors(int64_t dim, const em_samples *samples,
+                           const em_gradient_function *gradient, em_normal_prior *prior);
 
 /* The mean and the standard deviation of number k of the samples, of n > 0: a parameter, or from
  * dim on a derivative. Local. */

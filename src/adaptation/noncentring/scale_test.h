@@ -59,3 +59,10 @@ static inline const double *em_scale_test_position(const em_scale_test *test, in
 {
     return test->theta + (test->most + q) * test->dim;
 }
+
+/* ---- quadratic_form.c ---- */
+
+/* Adds the priors of the members of the tested scale to prior [dim], if M explains the differences
+ * and has two members or more, or one with two log scales, which were in no group. Else the test of
+ * the scale has failed. Errors: EM_EMEMORY. */
+em_status em_add_members(const em_scale_test *test, em_normal_prior *prior);

@@ -123,23 +123,26 @@ static em_status prove(shared_gradients *s, em_proof *proof, void *of, size_t by
 
 typedef struct draws {
     const em_samples *samples;
+    bool with_factors;
     em_normal_prior *prior;
 } draws;
 
 static em_status prove_at_draws(shared_gradients *s, const em_gradient_function *gradient, void *of)
 {
     const draws *d = of;
+    const em_status status = em_prove_priors(s->dim, d->samples, gradient, d->prior);
 
-    return em_prove_priors(s->dim, d->samples, gradient, d->prior);
+    return status || !d->with_factors ? status
+                                      : em_prove_factors(s->dim, d->samples, gradient, d->prior);
 }
 
 em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid, int64_t dim,
-                                   const em_samples *samples, em_normal_prior *prior,
-                                   int64_t *n_evaluated)
+                                   const em_samples *samples, bool with_factors,
+                                   em_normal_prior *prior, int64_t *n_evaluated)
 {
     shared_gradients s = {
         .posterior = posterior, .grid = grid, .dim = dim, .n_evaluated = n_evaluated};
-    draws of = {samples, prior};
+    draws of = {samples, with_factors, prior};
 
     return em_suffices_for_noncentring(dim, samples->n)
                ? prove(&s, prove_at_draws, &of, (size_t)dim * sizeof *prior, prior)

@@ -11,12 +11,13 @@
 #include "posterior/posterior.h"
 
 /*
- * em_prove_priors on rank 0, whose prior [dim] all ranks then have. samples: as many on all ranks;
- * those of rank 0 are used. Collective. Errors, agreed: EM_EMEMORY, EM_EMODEL.
+ * em_prove_priors on rank 0, whose prior [dim] all ranks then have; with_factors: em_prove_factors
+ * too. samples: as many on all ranks; those of rank 0 are used. Collective. Errors, agreed:
+ * EM_EMEMORY, EM_EMODEL.
  */
 em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid, int64_t dim,
-                                   const em_samples *samples, em_normal_prior *prior,
-                                   int64_t *n_evaluated);
+                                   const em_samples *samples, bool with_factors,
+                                   em_normal_prior *prior, int64_t *n_evaluated);
 
 /* Random positions: independent coordinates, uniform with these means and standard deviations. */
 typedef struct em_random_positions {
