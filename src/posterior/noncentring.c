@@ -220,8 +220,6 @@ double em_log_scale(double form, double x, double *slope)
 {
     double log_scale = x, log_slope = 0;
 
-    if (form == EM_SCALE_OF_FACTOR)
-        log_scale = 0, log_slope = -INFINITY;
     if (form == EM_SCALE_LOGISTIC || form == EM_SCALE_SOFTPLUS) {
         const double log_up = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); /* log(1 + e^x) */
         const double log_plus = x < -30 ? x : log(log_up);
@@ -254,8 +252,7 @@ static void find_prior_scale(const em_noncentring_row *row, const double *x, pri
         of->width == row->width && of->form == row->form)
         return;
     double slope;
-    const double form = is_factor(row) ? EM_SCALE_EXP : row->form;
-    const double log_scale = em_log_scale(form, x[(int64_t)row->scale], &slope);
+    const double log_scale = em_log_scale(row->form, x[(int64_t)row->scale], &slope);
     out->of = row;
     out->scale = exp(bounded(row->degree, row->width, log_scale - row->origin, &out->slope));
     out->slope *= slope;

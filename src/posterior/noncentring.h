@@ -68,8 +68,7 @@ typedef enum em_scale_form {
     EM_SCALE_OF_FACTOR       /* x_i is a factor of the scale: the data depend on e^(a x_k) x_i */
 } em_scale_form;
 
-/* The log F(x) of the scale of degree 1 of a prior, and its derivative unless `slope` is NULL. Of a
- * factor's prior, which has none, both are 0. Local. */
+/* The log F(x) of the scale of degree 1, and its derivative unless `slope` is NULL. Local. */
 double em_log_scale(double form, double x, double *slope);
 
 /* The map of one parameter. All members are double, so that the map can be stored as an array. */

@@ -31,18 +31,20 @@ typedef struct factor_search {
     const em_samples *samples;
     const em_gradient_function *gradients;
     int64_t dim, n;
-    double *term;        /* [dim][n] x_i (g_i + x_i) less their means, of length 1 */
-    double *length;      /* [dim] before */
-    double *derivative;  /* [dim][n] g_k, likewise */
-    double *of_g;        /* [dim] the lengths */
-    double *gram;        /* [dim][dim] of the terms */
-    double *correlation; /* [dim][dim] of each g_k and term i */
-    double *rest;        /* [dim][dim] the Gram matrix of what functions of x_k leave */
-    double *product;     /* [dim] of the terms with what they leave of g_k */
-    double *coefficient; /* [dim] of g_k by the terms */
-    double *function;    /* [FUNCTIONS][n] orthonormal */
-    double *along;       /* [FUNCTIONS][dim] products of them and the terms */
-    double *theta;       /* [PAIRS][dim] positions, and the gradients there */
+    double *term;              /* [dim][n] x_i (g_i + x_i) less their means, of length 1 */
+    double *length;            /* [dim] before */
+    double *derivative;        /* [dim][n] g_k, likewise */
+    double *of_g;              /* [dim] the lengths */
+    double *gram;              /* [dim][dim] of the terms */
+    double *correlation;       /* [dim][dim] of each g_k and term i */
+    double *rest;              /* [dim][dim] the Gram matrix of what functions of x_k leave */
+    double *product;           /* [dim] of the terms with what they leave of g_k */
+    double *coefficient;       /* [dim] of g_k by the terms */
+    em_weighted_regression of; /* whose basis are n_function functions of x_k, with weights 1 */
+    int n_function;
+    double *column; /* [n] work */
+    double *along;  /* [FUNCTIONS][dim] products of the functions and the terms */
+    double *theta;  /* [PAIRS][dim] positions, and the gradients there */
     double *gradient;
     bool *is_member; /* [dim] */
 } factor_search;
@@ -61,13 +63,6 @@ static double normalise(int64_t n, double *x)
     for (int64_t r = 0; length > 0 && r < n; r++)
         x[r] /= length;
     return length;
-}
-
-/* x <- x - a y */
-static void subtract(int64_t n, double a, const double *y, double *x)
-{
-    for (int64_t r = 0; r < n; r++)
-        x[r] -= a * y[r];
 }
 
 static void set_terms(factor_search *s)
@@ -113,28 +108,22 @@ static int find_scales(const factor_search *s, const em_normal_prior *prior, int
     return n;
 }
 
-/* Sets orthonormal functions of x_k: powers and exponentials. One that depends on those before it
- * becomes 0. */
+/* Sets a basis of functions of x_k: powers and exponentials, but for those that depend on others.
+ */
 static void set_functions(factor_search *s, int64_t k)
 {
     enum { POWERS = 4 };
-    static const double negligible = 1e-6;
     double mean, sd;
 
     em_sample_moments(s->dim, s->samples, k, &mean, &sd);
+    s->n_function = 0;
     for (int q = 0; q < FUNCTIONS; q++) {
-        double *f = s->function + q * s->n;
         for (int64_t r = 0; r < s->n; r++) {
             const double away = draw(s, r)[k] - mean;
-            f[r] = q < POWERS ? pow(away / sd, q + 1) : exp((q + 1 - POWERS) * away);
+            s->column[r] = q < POWERS ? pow(away / sd, q + 1) : exp((q + 1 - POWERS) * away);
         }
-        normalise(s->n, f);
-        for (int p = 0; p < q; p++) {
-            const double *other = s->function + p * s->n;
-            subtract(s->n, em_dot(s->n, other, f), other, f);
-        }
-        if (normalise(s->n, f) < negligible)
-            memset(f, 0, (size_t)s->n * sizeof *f);
+        normalise(s->n, s->column);
+        s->n_function = em_add_regressor(&s->of, s->n_function, s->column, NULL);
     }
 }
 
@@ -146,15 +135,14 @@ static em_status regress(factor_search *s, int64_t k, double *left)
     double *g = s->derivative + k * n;
 
     set_functions(s, k);
-    em_multiply_by_rows(FUNCTIONS, n, dim, s->function, s->term, s->along);
-    for (int q = 0; q < FUNCTIONS; q++)
-        subtract(n, em_dot(n, s->function + q * n, g), s->function + q * n, g);
+    em_multiply_by_rows(s->n_function, n, dim, s->of.basis, s->term, s->along);
+    em_project_out(&s->of, s->n_function, g, NULL);
     for (int64_t i = 0; i < dim; i++) {
         const bool is_left_out = i == k || s->length[i] == 0;
         s->product[i] = is_left_out ? 0 : em_dot(n, s->term + i * n, g);
         for (int64_t j = 0; j < dim; j++) {
             double product = s->gram[i * dim + j];
-            for (int q = 0; q < FUNCTIONS; q++)
+            for (int q = 0; q < s->n_function; q++)
                 product -= s->along[q * dim + i] * s->along[q * dim + j];
             s->rest[i * dim + j] = is_left_out || j == k ? 0 : product;
         }
@@ -264,7 +252,7 @@ em_status em_prove_factors(int64_t dim, const em_samples *samples,
 {
     const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
-    factor_search s = {.samples = samples, .gradients = gradients, .dim = dim, .n = n};
+    factor_search s = {.samples = samples, .gradients = gradients, .dim = dim, .n = n, .of.n = n};
     int64_t scale[MOST_SCALES];
     int n_scale;
 
@@ -274,11 +262,13 @@ em_status em_prove_factors(int64_t dim, const em_samples *samples,
         &memory, EM_ARRAY(s.term, dim * n), EM_ARRAY(s.length, dim),
         EM_ARRAY(s.derivative, dim * n), EM_ARRAY(s.of_g, dim), EM_ARRAY(s.gram, dim * dim),
         EM_ARRAY(s.correlation, dim * dim), EM_ARRAY(s.rest, dim * dim), EM_ARRAY(s.product, dim),
-        EM_ARRAY(s.coefficient, dim), EM_ARRAY(s.function, FUNCTIONS * n),
-        EM_ARRAY(s.along, FUNCTIONS * dim), EM_ARRAY(s.theta, PAIRS * dim),
+        EM_ARRAY(s.coefficient, dim), EM_ARRAY(s.of.basis, FUNCTIONS * n), EM_ARRAY(s.of.weight, n),
+        EM_ARRAY(s.column, n), EM_ARRAY(s.along, FUNCTIONS * dim), EM_ARRAY(s.theta, PAIRS * dim),
         EM_ARRAY(s.gradient, PAIRS * dim), EM_ARRAY(s.is_member, dim));
     if (status)
         return status;
+    for (int64_t r = 0; r < n; r++)
+        s.of.weight[r] = 1;
     set_terms(&s);
     n_scale = find_scales(&s, prior, scale);
     for (int q = 0; !status && q < n_scale; q++)

@@ -96,15 +96,13 @@ void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_
     for (int64_t c = 0; c < group->n; c++) {
         const em_normal_prior *own = &prior[group->child[c]];
         em_noncentring_row *child = &s->conditional[group->child[c]];
-        *child = (em_noncentring_row){
-            .level = 1,
-            .scale = own->scale,
-            .degree = own->degree,
-            .origin = own->form == EM_SCALE_OF_FACTOR
-                          ? s->mean[group->scale]
-                          : em_log_scale(own->form, s->mean[group->scale], NULL),
-            .width = em_noncentring_width(own->degree, s->sd[group->scale]),
-            .form = own->form};
+        *child =
+            (em_noncentring_row){.level = 1,
+                                 .scale = own->scale,
+                                 .degree = own->degree,
+                                 .origin = em_log_scale(own->form, s->mean[group->scale], NULL),
+                                 .width = em_noncentring_width(own->degree, s->sd[group->scale]),
+                                 .form = own->form};
         if (own->second_degree != 0) {
             child->second_scale = own->second_scale;
             child->second_degree = own->second_degree;
@@ -123,7 +121,8 @@ void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_
 /* a F(x_k) + a' x_l at the means of draws. */
 static double log_scale_of_mean(const em_group_search *s, const em_normal_prior *own)
 {
-    const double first = own->degree * em_log_scale(own->form, s->mean[(int64_t)own->scale], NULL);
+    const double first =
+        em_degree_of_prior(own) * em_log_scale(own->form, s->mean[(int64_t)own->scale], NULL);
 
     return own->second_degree == 0
                ? first
@@ -135,8 +134,8 @@ static double log_scale_of_draw(const em_group_search *s, const em_normal_prior 
 {
     const int64_t k = (int64_t)own->scale;
     const double first =
-        own->degree * (em_log_scale(own->form, s->mean[k] + s->x[k * s->n + r], NULL) -
-                       em_log_scale(own->form, s->mean[k], NULL));
+        em_degree_of_prior(own) * (em_log_scale(own->form, s->mean[k] + s->x[k * s->n + r], NULL) -
+                                   em_log_scale(own->form, s->mean[k], NULL));
 
     return own->second_degree == 0
                ? first

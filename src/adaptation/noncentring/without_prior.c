@@ -9,7 +9,8 @@ double em_subtract_normal(const em_normal_prior *prior, int64_t i, const double 
                           double *gradient, double *slope)
 {
     const double away = em_away_from_location(prior, i, x);
-    const double first = prior->degree * em_log_scale(prior->form, x[(int64_t)prior->scale], slope);
+    const double first =
+        em_degree_of_prior(prior) * em_log_scale(prior->form, x[(int64_t)prior->scale], slope);
     const double second =
         prior->second_degree == 0 ? 0 : prior->second_degree * x[(int64_t)prior->second_scale];
     const double force = prior->precision * exp(-2 * (first + second)) * away;
@@ -26,7 +27,7 @@ static void subtract(const em_without_prior *w, const double *x, double *gradien
     double slope;
     const double by_scale = em_subtract_normal(prior, w->i, x, gradient, &slope);
 
-    gradient[(int64_t)prior->scale] -= prior->degree * slope * by_scale;
+    gradient[(int64_t)prior->scale] -= em_degree_of_prior(prior) * slope * by_scale;
     if (prior->second_degree != 0)
         gradient[(int64_t)prior->second_scale] -= prior->second_degree * by_scale;
 }

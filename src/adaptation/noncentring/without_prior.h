@@ -27,6 +27,12 @@ static inline double em_away_from_location(const em_normal_prior *prior, int64_t
     return away;
 }
 
+/* The degree of the scale of the prior itself, which for a factor is constant. */
+static inline double em_degree_of_prior(const em_normal_prior *prior)
+{
+    return prior->form == EM_SCALE_OF_FACTOR ? 0 : prior->degree;
+}
+
 /* Subtracts from gradient [dim] at x [dim] the derivatives of the log of the prior of parameter i
  * by x_i and by the parameters of its location. Returns its derivative by the log of the scale, and
  * in *slope, unless NULL, the derivative of F by x_k. */
