@@ -5,7 +5,7 @@
 #include "adaptation/adaptation.h"
 #include "adaptation/mass_window/gradient_noise.h"
 #include "adaptation/mass_window/window.h"
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "adaptation/schedule/outliers.h"
 #include "adaptation/schedule/warmup_schedule.h"
 #include "adaptation/step_size/step_size.h"

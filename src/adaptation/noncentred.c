@@ -15,6 +15,7 @@
 #include "adaptation/noncentring/noncentring_search.h"
 #include "adaptation/noncentring/shared_gradients.h"
 #include "adaptation/noncentring/tail_fit.h"
+#include "adaptation/prior_proofs/draw_columns.h"
 #include "base/memory.h"
 #include "par/world.h"
 

@@ -2,7 +2,7 @@
 #include "adaptation/noncentring/curve_fit.h"
 
 #include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "math/order.h"

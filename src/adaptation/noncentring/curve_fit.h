@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 
 /* Sets in row [dim], the identity, the rows of parameters whose location is curved. prior [dim]:
  * those that are proved, whose parameters will be non-centred; NULL: none. Does nothing if the

@@ -1,7 +1,7 @@
 #include "adaptation/noncentring/joint_fit.h"
 
 #include "adaptation/noncentring/proved_groups.h"
-#include "adaptation/noncentring/without_prior.h"
+#include "adaptation/prior_proofs/without_prior.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 

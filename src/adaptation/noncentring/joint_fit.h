@@ -5,7 +5,7 @@
 #pragma once
 
 #include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 
 /*
  * Writes to row [dim], the rows of a map, those of the members whose location is another member,

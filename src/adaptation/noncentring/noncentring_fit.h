@@ -5,7 +5,8 @@
 #pragma once
 
 #include "adaptation/noncentring/term_selection.h"
-#include "adaptation/noncentring/weighted_regression.h"
+#include "adaptation/prior_proofs/draw_columns.h"
+#include "adaptation/prior_proofs/weighted_regression.h"
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
 
@@ -157,27 +158,7 @@ void em_fit_means(em_group_search *s, double degree, em_group_fit *group);
 /* Writes the map of child c, at level 1. */
 void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row);
 
-/* Inserts number k into a list of at most `most` numbers, those with the highest scores first.
- * Returns the length of the list, which was n. */
-int em_insert_by_score(int n, int most, double score, int64_t k, double *scores, int64_t *list);
-
-/* Writes to rho [dim][dim] the correlations of log |g_i| and x_k; 0 if i = k. x [dim][n] less their
- * means, sd [dim]; g [dim][n] is overwritten. log_sd [dim]: standard deviations of the logs.
- * Errors: EM_EMEMORY. */
-em_status em_correlate_logs(int64_t dim, int64_t n, const double *x, const double *sd, double *g,
-                            double *log_sd, double *rho);
-
 /* ---- normality.c ---- */
-
-/* Draw r of n that are used, thinned evenly: position and gradient [2 dim]. */
-static inline const double *em_thinned_sample(const em_samples *samples, int64_t dim, int64_t n,
-                                              int64_t r)
-{
-    return samples->row + r * samples->n / n * 2 * dim;
-}
-
-/* Subtracts its mean from x; returns the standard deviation. */
-double em_centre_column(int64_t n, double *x, double *mean);
 
 /* Takes the draws of a search from its samples: s->x, s->mean, s->sd, and their derivatives to g
  * [dim][n]. */
@@ -207,3 +188,25 @@ em_status em_find_departure(em_group_search *s, double *out);
  * a draw, where derivatives do not prove it. Returns whether there are any. */
 bool em_add_second_scales(em_group_search *s, const double *g, double least,
                           em_noncentring_row *row);
+
+/* ---- group_map.c ---- */
+
+/* Adds a group. The row of a child is that of `conditional` if it has level 1 there, and otherwise
+ * that of the fit. */
+void em_add_group(em_group_search *s, const em_group_fit *f, const em_noncentring_row *conditional);
+
+/* Sets the map to these rows. Errors: EM_EDATA if they are not a valid map. */
+em_status em_set_map(em_group_search *s, const em_noncentring_row *row);
+
+/* Adds the group to the map. Errors: EM_EDATA if the rows are not a valid map, for example because
+ * a coefficient is not finite. */
+em_status em_set_group(em_group_search *s, const em_group_fit *f,
+                       const em_noncentring_row *conditional);
+
+/* Adds the group, and computes the departure from normality with it. INFINITY also if the rows are
+ * not a valid map. */
+em_status em_measure_group(em_group_search *s, const em_group_fit *f,
+                           const em_noncentring_row *conditional, double *now);
+
+/* Removes the last group from the map. */
+em_status em_drop_group(em_group_search *s);

@@ -52,43 +52,6 @@ static em_status correlate(em_group_search *s, double *g)
 
 /* ---------------------------------------------------------------- groups */
 
-/* Records that group g uses parameter p. */
-static void use(em_group_search *s, int g, int64_t p)
-{
-    s->used_by[p] |= (uint32_t)1 << g;
-    s->group[g].depends |= em_groups_under(s, p);
-}
-
-/* Adds a group. The row of a child is that of `conditional` if it has level 1 there, and otherwise
- * that of the fit. */
-static void add_group(em_group_search *s, const em_group_fit *f,
-                      const em_noncentring_row *conditional)
-{
-    const int g = s->n_group;
-    const uint32_t users = em_group_users(s, f);
-
-    s->group[g] = (em_child_group){.scale = f->scale};
-    use(s, g, f->scale);
-    for (int64_t c = 0; c < f->n; c++) {
-        em_noncentring_row *child = &s->row[f->child[c]];
-        if (conditional && conditional[f->child[c]].level > 0)
-            *child = conditional[f->child[c]];
-        else
-            em_write_child(s, f, c, child);
-        for (int j = 0; j < EM_MOST_LOCATIONS && child->location[j] >= 0; j++)
-            use(s, g, (int64_t)child->location[j]);
-        if (child->form == EM_SCALE_JOINT)
-            use(s, g, (int64_t)child->scale);
-        if (child->second_degree != 0)
-            use(s, g, (int64_t)child->second_scale);
-        s->group_of[f->child[c]] = g;
-    }
-    s->n_group++;
-    for (int h = 0; h < g; h++)
-        if (users >> h & 1)
-            s->group[h].depends |= (uint32_t)1 << g | s->group[g].depends;
-}
-
 /* Writes to out [MOST_TRIED] the log scales correlated with most log derivatives; returns their
  * number. */
 static int candidates(const em_group_search *s, int64_t *out)
@@ -111,36 +74,6 @@ static int candidates(const em_group_search *s, int64_t *out)
     return n;
 }
 
-/* Levels are above those of what a row uses. A row may use others of its own group. */
-static void set_levels(em_group_search *s)
-{
-    for (int64_t i = 0; i < s->dim; i++)
-        s->row[i].level = s->group_of[i] >= 0;
-    em_noncentring_set_levels(s->dim, s->row);
-}
-
-static em_status set_map(em_group_search *s, const em_noncentring_row *row)
-{
-    s->is_transformed = false;
-    return em_noncentring_set(&s->map, row);
-}
-
-/* Removes the last group. */
-static void remove_group(em_group_search *s)
-{
-    const int g = --s->n_group;
-
-    for (int64_t i = 0; i < s->dim; i++) {
-        s->used_by[i] &= ~((uint32_t)1 << g);
-        if (s->group_of[i] != g)
-            continue;
-        s->group_of[i] = -1;
-        s->row[i] = (em_noncentring_row){0};
-    }
-    for (int h = 0; h < g; h++)
-        s->group[h].depends &= ~((uint32_t)1 << g);
-}
-
 /*
  * The improvement in normality that a group has to bring: half of the predicted one, as log
  * variances of draws and of derivatives should each fall by twice its gain; or most of what there
@@ -156,42 +89,13 @@ static double improvement_needed(const em_group_search *s, double gain)
                 least_nearer + nearer_by_chance / (double)s->n);
 }
 
-/* Adds the group to the map. Errors: EM_EDATA if the rows are not a valid map, for example because
- * a coefficient is not finite. */
-static em_status set_group(em_group_search *s, const em_group_fit *f,
-                           const em_noncentring_row *conditional)
-{
-    add_group(s, f, conditional);
-    set_levels(s);
-    return set_map(s, s->row);
-}
-
-/* Adds the group, and computes the departure from normality with it. INFINITY also if the rows are
- * not a valid map. */
-static em_status measure_group(em_group_search *s, const em_group_fit *f,
-                               const em_noncentring_row *conditional, double *now)
-{
-    const em_status status = set_group(s, f, conditional);
-
-    if (status)
-        *now = INFINITY;
-    return status == EM_EDATA ? EM_OK : status ? status : em_find_departure(s, now);
-}
-
-static em_status drop_group(em_group_search *s)
-{
-    remove_group(s);
-    set_levels(s);
-    return set_map(s, s->row);
-}
-
 /* Adds the group with the conditional rows of its members, and then that of its means, if this
  * makes the draws more nearly normal. *n_added: the number of groups added. */
 static em_status add_with_means(em_group_search *s, em_group_fit *f, double degree, double *now,
                                 int *n_added)
 {
     double with_means = INFINITY;
-    em_status status = measure_group(s, f, s->conditional, now);
+    em_status status = em_measure_group(s, f, s->conditional, now);
 
     *n_added = 1;
     if (status || s->conditional[f->child[0]].form == EM_SCALE_OF_FACTOR)
@@ -202,9 +106,9 @@ static em_status add_with_means(em_group_search *s, em_group_fit *f, double degr
     em_fit_means(s, degree, f);
     if (f->n == 0)
         return EM_OK;
-    status = measure_group(s, f, s->conditional, &with_means);
+    status = em_measure_group(s, f, s->conditional, &with_means);
     if (!status && !(with_means < *now))
-        return drop_group(s);
+        return em_drop_group(s);
     *now = with_means;
     *n_added = 2;
     return status;
@@ -235,9 +139,9 @@ static em_status try_group(em_group_search *s, em_group_fit *f, bool *kept)
     const double enough = s->nearest - improvement_needed(s, f->total);
     double of_draws = INFINITY, of_conditionals = INFINITY;
     int n_added = 0;
-    em_status status = measure_group(s, f, NULL, &of_draws);
+    em_status status = em_measure_group(s, f, NULL, &of_draws);
 
-    status = status ? status : drop_group(s);
+    status = status ? status : em_drop_group(s);
     if (!status)
         status = add_conditionals(s, f, of_draws < enough ? 1 : clear, &of_conditionals, &n_added);
     *kept = of_conditionals < enough &&
@@ -247,11 +151,11 @@ static em_status try_group(em_group_search *s, em_group_fit *f, bool *kept)
         return status;
     }
     while (!status && n_added-- > 0)
-        status = drop_group(s);
+        status = em_drop_group(s);
     *kept = of_draws < enough;
     if (!status && *kept) {
         em_fit_group(s, f->scale, f);
-        return measure_group(s, f, NULL, &s->nearest);
+        return em_measure_group(s, f, NULL, &s->nearest);
     }
     s->is_rejected[f->scale] = true;
     return status;
@@ -288,10 +192,10 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *gain)
 static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f)
 {
     em_write_priors(s, prior, f);
-    em_status status = set_group(s, f, s->conditional);
+    em_status status = em_set_group(s, f, s->conditional);
     if (!status && prior[f->child[0]].varies == 0)
         status = em_add_data(s, prior, f);
-    const em_status dropped = drop_group(s);
+    const em_status dropped = em_drop_group(s);
     return status ? status : dropped;
 }
 
@@ -318,7 +222,7 @@ static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em
             s->nearest = now;
         else
             while (!status && n_added-- > 0)
-                status = drop_group(s);
+                status = em_drop_group(s);
     }
     return status;
 }
@@ -340,9 +244,9 @@ static em_status set_proved(em_group_search *s, const em_normal_prior *prior, em
             continue;
         status = fit_proved(s, prior, f);
         const bool is_valid = status != EM_EDATA;
-        status = status ? status : set_group(s, f, s->conditional);
+        status = status ? status : em_set_group(s, f, s->conditional);
         if (status == EM_EDATA) /* a number is not finite */
-            status = is_valid ? drop_group(s) : EM_OK;
+            status = is_valid ? em_drop_group(s) : EM_OK;
     }
     return status;
 }
@@ -360,8 +264,8 @@ static em_status add_curves(em_group_search *s, const em_normal_prior *prior, em
     if (status || f->n == 0)
         return status;
     f->scale = (int64_t)s->row[f->child[0]].scale;
-    add_group(s, f, s->row);
-    status = set_map(s, s->row);
+    em_add_group(s, f, s->row);
+    status = em_set_map(s, s->row);
     return status ? status : em_find_departure(s, &s->nearest);
 }
 
@@ -389,12 +293,12 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *gain
 static em_status set_if_nearer(em_group_search *s, const em_noncentring_row *row, bool *is_nearer,
                                double *now)
 {
-    em_status status = set_map(s, row);
+    em_status status = em_set_map(s, row);
 
     status = status ? status : em_find_departure(s, now);
     *is_nearer = !status && *now < s->nearest - least_nearer - nearer_by_chance / (double)s->n;
     if (!*is_nearer && (status >= 0 || status == EM_EDATA))
-        status = set_map(s, s->row);
+        status = em_set_map(s, s->row);
     return status;
 }
 
@@ -433,7 +337,7 @@ static em_status add_block(em_group_search *s, const em_noncentring_row *joined,
             s->group_of[i] = -1;
         }
     f->scale = (int64_t)joined[f->child[0]].scale;
-    return set_group(s, f, joined);
+    return em_set_group(s, f, joined);
 }
 
 /* Maps members that are distributed about each other together, if this makes the draws more nearly

@@ -30,7 +30,7 @@
  */
 #pragma once
 
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
 

@@ -6,20 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-double em_centre_column(int64_t n, double *x, double *mean)
-{
-    double sum = 0, square = 0;
-
-    for (int64_t r = 0; r < n; r++)
-        sum += x[r];
-    *mean = sum / (double)n;
-    for (int64_t r = 0; r < n; r++) {
-        x[r] -= *mean;
-        square += x[r] * x[r];
-    }
-    return sqrt(square / (double)n);
-}
-
 void em_take_columns(em_group_search *s, double *g)
 {
     for (int64_t i = 0; i < s->dim; i++) {

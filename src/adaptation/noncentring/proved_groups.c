@@ -1,6 +1,6 @@
 #include "adaptation/noncentring/proved_groups.h"
 
-#include "adaptation/noncentring/without_prior.h"
+#include "adaptation/prior_proofs/without_prior.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 

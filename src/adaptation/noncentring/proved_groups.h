@@ -5,7 +5,7 @@
 #pragma once
 
 #include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 
 /* The least slope of the derivatives that is due to data, in its standard errors. */
 #define EM_LEAST_OF_DATA 4.0

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "par/grid.h"
 #include "posterior/posterior.h"
 

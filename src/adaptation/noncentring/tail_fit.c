@@ -2,7 +2,7 @@
 #include "adaptation/noncentring/tail_fit.h"
 
 #include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "base/memory.h"
 #include "math/order.h"
 #include "math/special.h"

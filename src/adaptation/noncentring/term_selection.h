@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "adaptation/noncentring/weighted_regression.h"
+#include "adaptation/prior_proofs/weighted_regression.h"
 #include "posterior/noncentring.h"
 
 #include <stdbool.h>

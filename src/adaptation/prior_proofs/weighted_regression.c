@@ -1,4 +1,4 @@
-#include "adaptation/noncentring/weighted_regression.h"
+#include "adaptation/prior_proofs/weighted_regression.h"
 
 #include "base/clones.h"
 

@@ -8,8 +8,9 @@
  * whatever the data are, and at every position. A regression on draws finds k and the members i. A
  * few gradients prove them, at pairs of positions with the same x_k.
  */
-#include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/draw_columns.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
+#include "adaptation/prior_proofs/weighted_regression.h"
 #include "base/memory.h"
 #include "math/finite.h"
 #include "math/linalg.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 
 enum { EM_TESTED_DRAWS = 20, EM_SPARE_DRAWS = 10 /* for a regression, more than coefficients */ };
 

@@ -1,4 +1,4 @@
-#include "adaptation/noncentring/scale_test.h"
+#include "adaptation/prior_proofs/scale_test.h"
 
 #include "base/memory.h"
 #include "math/linalg.h"

@@ -60,10 +60,6 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
 em_status em_prove_factors(int64_t dim, const em_samples *samples,
                            const em_gradient_function *gradient, em_normal_prior *prior);
 
-/* The mean and the standard deviation of number k of the samples, of n > 0: a parameter, or from
- * dim on a derivative. Local. */
-void em_sample_moments(int64_t dim, const em_samples *samples, int64_t k, double *mean, double *sd);
-
 /* Removes the priors whose scale varies little in the draws, and all failures, so that tests at
  * these draws decide again. For what has been proved at other positions. */
 void em_forget_narrow_scales(int64_t dim, const em_samples *samples, em_normal_prior *prior);

@@ -1,10 +1,10 @@
 /*
- * Private to the folder: gradients of the log density without one proved prior. Local apart from
+ * Private to adaptation: gradients of the log density without one proved prior. Local apart from
  * the evaluations.
  */
 #pragma once
 
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 
 /* Draws and gradients without the prior of parameter i. */
 typedef struct em_without_prior {

@@ -18,11 +18,11 @@
  * at positions at which this parameter has its mean. The parameter may be a second log scale, of
  * which M is an exponential.
  */
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 
-#include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/scale_test.h"
-#include "adaptation/noncentring/without_prior.h"
+#include "adaptation/prior_proofs/draw_columns.h"
+#include "adaptation/prior_proofs/scale_test.h"
+#include "adaptation/prior_proofs/without_prior.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -37,19 +37,6 @@ enum {
  * then the logs of many derivatives are correlated with x_k: the least sum of squared correlations.
  * And a number that both together do not exceed. */
 static const double least_skewness = 0.3, least_correlation = 0.5, a_failure = 1e6;
-
-void em_sample_moments(int64_t dim, const em_samples *samples, int64_t k, double *mean, double *sd)
-{
-    const double n = (double)samples->n, *x = samples->row + k;
-    double square = 0;
-
-    *mean = 0;
-    for (int64_t r = 0; r < samples->n; r++)
-        *mean += x[r * 2 * dim] / n;
-    for (int64_t r = 0; r < samples->n; r++)
-        square += pow(x[r * 2 * dim] - *mean, 2) / n;
-    *sd = sqrt(square);
-}
 
 /* The size of the skewness of the derivatives by parameter k. */
 static double skewness(const em_scale_test *t, int64_t k)

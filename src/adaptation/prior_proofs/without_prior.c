@@ -1,4 +1,4 @@
-#include "adaptation/noncentring/without_prior.h"
+#include "adaptation/prior_proofs/without_prior.h"
 
 #include "base/memory.h"
 

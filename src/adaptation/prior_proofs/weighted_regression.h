@@ -1,5 +1,5 @@
 /*
- * Private to the folder: weighted linear regression by an orthonormal basis, to which regressors
+ * Private to adaptation: weighted linear regression by an orthonormal basis, to which regressors
  * are added one after the other. All Local.
  */
 #pragma once
