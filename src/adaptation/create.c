@@ -1,6 +1,7 @@
 /* Creates and destroys the adaptation engine, and sets its initial state. */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "base/memory.h"
 #include "par/world.h"
 
@@ -97,12 +98,23 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
         adapt->estimator->name, sampler->name);
 }
 
+/* Draws that are kept where the mass is of low rank. */
+enum { MOST_MAPPED_DRAWS = 2000 };
+
+/* Whether a mass of low rank may be that of non-centred coordinates, for which draws are kept. */
+static bool may_be_mapped(const em_adapt *adapt)
+{
+    return adapt->form.most_rank > 0 && adapt->options->noncentring != EM_NONCENTRING_OFF &&
+           adapt->shares && em_suffices_for_proofs(adapt->dim, MOST_MAPPED_DRAWS);
+}
+
 /* Makes the window of draws, and sets which iterations its first estimate uses. A dense matrix is
  * estimated from most_draws at most. With more draws the sampling error is small compared with the
  * error of using one matrix where curvature varies. */
 static em_status create_window(em_adapt *adapt)
 {
-    const int64_t most_draws = em_most(4000, 20 * adapt->dim);
+    const int64_t most_draws =
+        adapt->form.most_rank > 0 ? MOST_MAPPED_DRAWS : em_most(4000, 20 * adapt->dim);
     const int64_t longest =
         adapt->keeps_draws ? adapt->plan->initial - em_warmup_window_begin(adapt->plan->initial)
                            : INT64_MAX;
@@ -264,8 +276,8 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     if (sampler->without_gradient) /* acceptance falls slowly with the step size: no overshoot */
         adapt->restart = 1;
     status = status ? status : em_choose_form(adapt, sampler);
-    adapt->keeps_draws = em_learns(adapt) && adapt->initial && adapt->form.most_rank == 0 &&
-                         adapt->form.ops->structure == EM_MASS_DENSE;
+    const bool is_dense = adapt->form.most_rank == 0 && adapt->form.ops->structure == EM_MASS_DENSE;
+    adapt->keeps_draws = em_learns(adapt) && adapt->initial && (is_dense || may_be_mapped(adapt));
     if (adapt->keeps_draws)
         adapt->n_segment = 0;
     status = status ? status : create_noise(adapt, sampler);

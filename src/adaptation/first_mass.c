@@ -262,9 +262,11 @@ em_status em_keep_variances(em_adapt *adapt)
     const int64_t dim = adapt->dim;
     EM_SCOPED double *variance = NULL, *number = NULL;
     EM_SCOPED_BY(em_mass_destroy) em_mass *was = NULL;
+
+    if (adapt->form.ops != &em_mass_dense)
+        return EM_OK;
     em_status status =
         em_agree(em_allocate_all(EM_ARRAY(variance, dim), EM_ARRAY(number, dim * dim)));
-
     if (status)
         return status;
     read_variances(adapt, number, variance);

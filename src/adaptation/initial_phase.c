@@ -4,6 +4,7 @@
  * whether the phase ends.
  */
 #include "adaptation/adaptation_internal.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "base/memory.h"
 #include "math/order.h"
 #include "par/world.h"
@@ -39,7 +40,8 @@ static bool has_reached_target(em_adapt *adapt, const em_log_density_window *win
     const int64_t spared = adapt->n_chain >= EM_MANY_CHAINS ? adapt->n_chain / 16 : 0;
     /* Draws of fewer than 400 samples leave members out of a map's groups, whose necks chains then
      * do not leave: seeds_centered of posteriordb did not converge in 4 of 8 seeds. */
-    const double least = em_is_noncentred(adapt) ? 400 : 200;
+    const bool is_searched = em_is_noncentred(adapt) && adapt->dim <= EM_MOST_SEARCHED;
+    const double least = is_searched ? 400 : 200;
     const double wanted = dense ? fmax(least, 4 * (double)adapt->dim) : least;
     double n_sample = 0;
 

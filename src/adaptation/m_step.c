@@ -4,10 +4,12 @@
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/eigenvalue_clipping.h"
 #include "adaptation/mass_window/subsampling_interval.h"
+#include "adaptation/prior_proofs/draw_columns.h"
 #include "base/memory.h"
 #include "par/world.h"
 
 #include <math.h>
+#include <string.h>
 
 /*
  * kappa_k = (k + k0)^-eta, where k counts the estimates that the inverse mass already averages. For
@@ -109,6 +111,18 @@ static void apply_interval_rule(em_adapt *adapt)
         adapt->s_count += (int64_t)ceil(step);
 }
 
+/* Thins the samples to as many as an estimate in their span uses, in the coordinates of the map. */
+static void thin_in_coordinates(const em_adapt *adapt, em_samples *samples)
+{
+    const int64_t dim = adapt->dim, n = em_least(samples->n, em_window_span(dim));
+
+    for (int64_t r = 0; adapt->keeps_draws && r < n; r++)
+        memmove(samples->row + r * 2 * dim,
+                em_noncentred_draw(adapt, em_thinned_sample(samples, dim, n, r)),
+                (size_t)(2 * dim) * sizeof *samples->row);
+    samples->n = adapt->keeps_draws ? n : samples->n;
+}
+
 /* Rank 0 computes the estimate and broadcasts it, so that ranks on different processor types hold
  * the same bits. */
 em_status em_pooled_m_step(em_adapt *adapt, int64_t done)
@@ -123,6 +137,8 @@ em_status em_pooled_m_step(em_adapt *adapt, int64_t done)
 
     if (adapt->form.most_rank > 0)
         status = em_window_gather(&adapt->window, adapt->grid, adapt->outlying, &samples);
+    if (!status && samples.row)
+        thin_in_coordinates(adapt, &samples);
     if (!status && em_world_rank() == 0)
         result.status = estimate(adapt, pool, adapt->pooled, &samples, done, &result.record);
     em_release(&samples.row);

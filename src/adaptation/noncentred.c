@@ -84,7 +84,7 @@ em_status em_learn_first_map(em_adapt *adapt, em_posterior *posterior)
     em_noncentred *own = adapt->noncentred;
     int64_t n = 0;
 
-    if (!own)
+    if (!own || adapt->dim > EM_MOST_SEARCHED)
         return EM_OK;
     const em_random_positions positions = {adapt->pools->centre, own->row, adapt->seed, 0};
     for (int64_t i = 0; i < adapt->dim; i++)
@@ -136,8 +136,26 @@ void em_map_first_variances(const em_adapt *adapt, double *variance)
         variance[map->child[n]] /= map->at[n].scale * map->at[n].scale;
 }
 
-/* Rank 0 searches and broadcasts, so that ranks on different processor types hold the same bits. A
- * map of other parameters changes the regions that chains can reach, so the test for stationarity
+/* Rank 0 searches and broadcasts, so that ranks on different processor types hold the same bits. */
+static em_status search_together(em_adapt *adapt, em_posterior *posterior,
+                                 const em_samples *samples, bool had_tails, int64_t *n_evaluated)
+{
+    em_noncentred *own = adapt->noncentred;
+    int64_t n_child;
+    em_status status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, samples, true,
+                                                own->prior, n_evaluated);
+
+    if (!status && em_world_rank() == 0) {
+        status = em_noncentring_search(adapt->dim, samples, own->prior, true, own->found, &n_child);
+        status = status ? status : em_tail_fit(adapt->dim, samples, had_tails, own->found);
+    }
+    status = em_agree(status);
+    if (!status)
+        em_broadcast(own->found, (size_t)adapt->dim * sizeof *own->found);
+    return status;
+}
+
+/* A map of other parameters changes the regions that chains can reach, so the test for stationarity
  * starts again. It does so only during the first iterations, because draws may never determine the
  * set of parameters. */
 em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *is_other)
@@ -146,10 +164,11 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
     const em_noncentring_counts was = em_noncentring_count(&own->map);
     const int64_t n_was = was.scaled + was.curved;
     em_samples samples = {0, NULL};
-    int64_t n_child = 0, n_evaluated = 0;
-    em_status status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
+    int64_t n_evaluated = 0;
+    em_status status = EM_OK;
 
     *is_other = false;
+    status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
     if (!status && own->is_first != 0 && !em_suffices_for_noncentring(adapt->dim, samples.n)) {
         em_release(&samples.row);
         return refit_first_map(adapt, posterior);
@@ -158,20 +177,16 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
         em_forget_narrow_scales(adapt->dim, &samples, own->prior);
     own->is_first = 0;
     if (!status)
-        status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, true,
-                                          own->prior, &n_evaluated);
+        status = adapt->dim > EM_MOST_SEARCHED
+                     ? em_map_many_together(posterior, adapt->grid, adapt->dim, &samples,
+                                            own->prior, own->found, &n_evaluated)
+                     : search_together(adapt, posterior, &samples, was.tailed > 0, &n_evaluated);
     count_shared(adapt, n_evaluated);
-    if (!status && em_world_rank() == 0) {
-        status =
-            em_noncentring_search(adapt->dim, &samples, own->prior, true, own->found, &n_child);
-        status = status ? status : em_tail_fit(adapt->dim, &samples, was.tailed > 0, own->found);
-    }
     em_release(&samples.row);
     status = em_agree(status);
+    status = status ? status : em_exchange_noncentring(adapt);
     if (status)
         return status;
-    em_broadcast(own->found, (size_t)adapt->dim * sizeof *own->found);
-    status = em_exchange_noncentring(adapt);
     const em_noncentring_counts now = em_noncentring_count(&own->map);
     *is_other = adapt->initial->window < LATEST_CHANGE &&
                 llabs(now.scaled + now.curved - n_was) > n_was / 8;

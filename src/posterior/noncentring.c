@@ -67,7 +67,7 @@ static bool is_joint(const em_noncentring_row *row)
 
 static bool is_factor(const em_noncentring_row *row)
 {
-    return row->form == EM_SCALE_OF_FACTOR;
+    return em_is_factor(row->form);
 }
 
 /* Whether a degree and the width of its h do not let a scale overflow. */
@@ -154,7 +154,7 @@ void em_noncentring_tell(const em_noncentring *map, size_t bytes, char *out)
 
 static bool is_form(double form)
 {
-    return form >= EM_SCALE_EXP && form <= EM_SCALE_OF_FACTOR && form == floor(form);
+    return form >= EM_SCALE_EXP && form <= EM_SCALE_OF_LOGISTIC_FACTOR && form == floor(form);
 }
 
 /* Whether x may be the number of a parameter about which that of row i is distributed. Rows of a
@@ -218,13 +218,14 @@ typedef struct prior_scale {
 
 double em_log_scale(double form, double x, double *slope)
 {
+    const bool is_logistic = form == EM_SCALE_LOGISTIC || form == EM_SCALE_OF_LOGISTIC_FACTOR;
     double log_scale = x, log_slope = 0;
 
-    if (form == EM_SCALE_LOGISTIC || form == EM_SCALE_SOFTPLUS) {
+    if (is_logistic || form == EM_SCALE_SOFTPLUS) {
         const double log_up = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); /* log(1 + e^x) */
         const double log_plus = x < -30 ? x : log(log_up);
-        log_scale = form == EM_SCALE_LOGISTIC ? x - log_up : log_plus;
-        log_slope = form == EM_SCALE_LOGISTIC ? -log_up : x - log_up - log_plus;
+        log_scale = is_logistic ? x - log_up : log_plus;
+        log_slope = is_logistic ? -log_up : x - log_up - log_plus;
     }
     if (slope)
         *slope = exp(log_slope);

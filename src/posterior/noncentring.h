@@ -24,7 +24,7 @@
  * variance is then the sum of a constant and of one that is proportional to that of the others.
  *
  * Where the model is written in the non-centred form, x_i has the prior N(0, 1), and the data
- * depend on e^u x_i (EM_SCALE_OF_FACTOR). The map of e^u x_i is the first one, without a location
+ * depend on e^u x_i (em_is_factor). The map of e^u x_i is the first one, without a location
  * of the prior. So that of x_i is
  *
  *     x_i = w c_i e^(-u) + (1 + q_i e^(2 u))^(-1/2) z_i.
@@ -65,8 +65,15 @@ typedef enum em_scale_form {
     EM_SCALE_OF_TAIL,        /* not a log scale: x_i has one long tail, and k is i */
     EM_SCALE_CONSTANT,       /* not a log scale: the location depends on its square */
     EM_SCALE_JOINT,          /* e^x_k; the row belongs to the block that is mapped together */
-    EM_SCALE_OF_FACTOR       /* x_i is a factor of the scale: the data depend on e^(a x_k) x_i */
+    EM_SCALE_OF_FACTOR,      /* x_i is a factor of the scale: the data depend on e^(a x_k) x_i */
+    EM_SCALE_OF_LOGISTIC_FACTOR /* the same, if the scale has an upper bound */
 } em_scale_form;
+
+/* Whether x_i is a factor of the scale. Local. */
+static inline bool em_is_factor(double form)
+{
+    return form == EM_SCALE_OF_FACTOR || form == EM_SCALE_OF_LOGISTIC_FACTOR;
+}
 
 /* The log F(x) of the scale of degree 1, and its derivative unless `slope` is NULL. Local. */
 double em_log_scale(double form, double x, double *slope);

@@ -40,9 +40,7 @@ output: {checkpoint_every: 0}
 YAML
 
 build() {
-    for name in funnel factors; do
-        cc -std=c17 -Wall -Wextra -Werror -shared -fPIC -I"$project/include" "$name.c" -o "$name.so" -lm || return
-    done
+    cc -std=c17 -Wall -Wextra -Werror -shared -fPIC -I"$project/include" funnel.c -o funnel.so -lm
 }
 
 emass_on() { # RANKS ARGUMENT...
@@ -67,64 +65,84 @@ is_the_law() { # SEED SAMPLER
         END { exit !fine }' law.csv
 }
 
-# The non-centred form with precise data: v ~ N(-1, 0.5), x_i ~ N(0, 1), c_i ~ N(exp(v) x_i, 0.1).
-cat >factors.c <<'C'
+# v ~ N(-1, 0.5), and N numbers with data c_i ~ N(exp(v) x_i, 1 / P) and x_i ~ N(0, 1): factors of the scale. With
+# CENTRED c_i ~ N(x_i, 1 / P) and x_i ~ N(0, exp(v)), which has the same law of v.
+cat >hierarchy.c <<'C'
 #include <emass/plugin.h>
 #include <math.h>
-enum { N = 40 };
 static em_status density(const void *options, const double *theta, double *log_p, double *gradient)
 {
-    const double v = theta[0], scale = exp(v);
+    const double v = theta[0], scale = CENTRED ? 1 : exp(v), of_prior = CENTRED ? exp(v) : 1;
     (void)options;
-    *log_p -= 2 * (v + 1) * (v + 1);
-    gradient[0] -= 4 * (v + 1);
+    *log_p -= 2 * (v + 1) * (v + 1) + (CENTRED ? N * v : 0);
+    gradient[0] -= 4 * (v + 1) + (CENTRED ? N : 0);
     for (int i = 0; i < N; i++) {
-        const double x = theta[1 + i], away = scale * x - 0.5 * sin(2.0 * i + 1);
-        *log_p -= x * x / 2 + 50 * away * away;
-        gradient[0] -= 100 * away * scale * x;
-        gradient[1 + i] -= x + 100 * away * scale;
+        const double x = theta[1 + i], away = scale * x - 0.5 * sin(2.0 * i + 1), z = x / of_prior;
+        *log_p -= z * z / 2 + P * away * away / 2;
+        gradient[0] += CENTRED ? z * z : -P * away * scale * x;
+        gradient[1 + i] -= z / of_prior + P * away * scale;
     }
     return EM_OK;
 }
 static const em_variable parameters[] = {{.name = "v"}, {.name = "x", .n_axes = 1, .shape = {N}}};
-EMASS_PLUGIN({.name = "factors", .n_parameter = 2, .parameter = parameters,
+EMASS_PLUGIN({.name = NAME, .n_parameter = 2, .parameter = parameters,
               .log_density_gradient = density});
 C
-sed 's/funnel/factors/g; s/draws: 200/draws: 1000/' run.yaml >factors.yaml
 
-on_factors() { # RANKS ARGUMENT...
-    limited mpirun -n "$1" "$emass" run factors.yaml --progress none --overwrite "${@:2}"
+build_hierarchy() { # NAME N CENTRED P
+    cc -std=c17 -Wall -Wextra -Werror -shared -fPIC -I"$project/include" -DN="$2" -DCENTRED="$3" -DP="$4.0" "-DNAME=\"$1\"" \
+        hierarchy.c -o "$1.so" -lm || return
+    sed "s/funnel/$1/g; s/draws: 200/draws: 1000/" run.yaml >"$1.yaml"
 }
 
-# The mean and the standard deviation of v within 4.5 Monte Carlo standard errors of those by a sum over a grid, and
-# an ESS of more than three times that in the model's own coordinates.
-are_centred() { # SEED
-    on_factors 1 --output centred.h5 --seed "$1" >centred.txt 2>&1 || return
-    grep -q '; 40 parameters centred' centred.txt || return
-    on_factors 1 --output off.h5 --seed "$1" --set mass.noncentring=off --quiet || return
-    for name in centred off; do
+hierarchy_on() { # RANKS NAME ARGUMENT...
+    limited mpirun -n "$1" "$emass" run "$2.yaml" --progress none --overwrite "${@:3}"
+}
+
+# All members are mapped; the mean and the standard deviation of v are within 4.5 Monte Carlo standard errors of those
+# by a sum over a grid; and its ESS is at least GAIN times that in the model's own coordinates with seed 1.
+is_mapped() { # NAME N P WHAT GAIN SEED
+    hierarchy_on 1 "$1" --output mapped.h5 --seed "$6" >mapped.txt 2>&1 || return
+    grep -q "; $2 parameters $4" mapped.txt || return
+    if [ "$6" = 1 ]; then
+        hierarchy_on 1 "$1" --output "$1_off.h5" --seed 1 --set mass.noncentring=off --quiet || return
+    fi
+    for name in mapped "$1_off"; do
         limited "$emass" summary "$name.h5" --csv >"$name.csv" || return
     done
-    awk -F, 'BEGIN { for (v = -3; v < 1; v += 0.001) {
-                         p = -2 * (v + 1) ^ 2
-                         for (i = 0; i < 40; i++) {
-                             variance = exp(2 * v) + 0.01
-                             p -= (0.5 * sin(2 * i + 1)) ^ 2 / variance / 2 + log(variance) / 2
-                         }
-                         p = exp(p - 40); all += p; first += p * v; second += p * v * v
-                     }
-                     mean = first / all; sd = sqrt(second / all - mean * mean) }
+    awk -F, -v n="$2" -v precision="$3" -v gain="$5" '
+        function log_p(v,    p, i, variance) {
+            p = -2 * (v + 1) ^ 2
+            for (i = 0; i < n; i++) {
+                variance = exp(2 * v) + 1 / precision
+                p -= (0.5 * sin(2 * i + 1)) ^ 2 / variance / 2 + log(variance) / 2
+            }
+            return p
+        }
+        BEGIN { top = log_p(-1)
+                for (v = -8; v < 2; v += 0.004) {
+                    p = exp(log_p(v) - top); all += p; first += p * v; second += p * v * v
+                }
+                mean = first / all; sd = sqrt(second / all - mean * mean) }
         FNR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
-        $1 == "v" { ess[++n] = $column["ess_bulk"] }
-        $1 == "v" && n == 1 { z = ($column["mean"] - mean) / $column["mcse_mean"]
-                              of_sd = ($column["sd"] - sd) / (sd / sqrt(2 * $column["ess_tail"])) }
+        $1 == "v" { ess[++found] = $column["ess_bulk"] }
+        $1 == "v" && found == 1 { z = ($column["mean"] - mean) / $column["mcse_mean"]
+                                  of_sd = ($column["sd"] - sd) / (sd / sqrt(2 * $column["ess_tail"])) }
         END { print "z of the mean", z, "of the sd", of_sd, "ESS", ess[1], "and", ess[2]
-              exit !(z < 4.5 && z > -4.5 && of_sd < 4.5 && of_sd > -4.5 && ess[1] > 3 * ess[2]) }' \
-        centred.csv off.csv
+              exit !(z < 4.5 && z > -4.5 && of_sd < 4.5 && of_sd > -4.5 && ess[1] > gain * ess[2]) }' \
+        mapped.csv "$1_off.csv"
 }
 
-are_the_same() { # RANKS
-    on_factors 1 --output one_factors.h5 --quiet && on_factors "$1" --output other.h5 --quiet && cmp one_factors.h5 other.h5
+are_the_same() { # NAME RANKS
+    hierarchy_on 1 "$1" --output one_hierarchy.h5 --quiet && hierarchy_on "$2" "$1" --output other.h5 --quiet &&
+        cmp one_hierarchy.h5 other.h5
+}
+
+# Stopped after an iteration on two ranks, resumed on three.
+hierarchy_goes_on() { # NAME ITERATION
+    rm -f cut.h5*
+    stopped_at "$2" 2 "$1.yaml" --output cut.h5 || return
+    limited mpirun -n 3 "$emass" run "$1.yaml" --progress none --output cut.h5 --resume && cmp one_hierarchy.h5 cut.h5
 }
 
 # In the model's own coordinates the same run does not get there.
@@ -219,10 +237,20 @@ check 'stopped where the first map is fitted anew' goes_on_after 49 warmup
 check 'stopped in warmup' goes_on 1500 warmup
 check 'stopped in sampling' goes_on_after 330 sampling
 check 'the next run takes it over' is_taken_over
+check 'a hierarchy in the non-centred form' build_hierarchy factors 40 0 100
+check 'one of many members' build_hierarchy many_factors 300 0 100
+check 'one of many members, centred' build_hierarchy many 300 1 4
 for seed in 1 2 3; do
-    check "factors of a scale are centred, seed $seed" are_centred "$seed"
+    check "factors of a scale are centred, seed $seed" is_mapped factors 40 100 centred 3 "$seed"
+    check "many factors of a scale, seed $seed" is_mapped many_factors 300 100 centred 3 "$seed"
+    check "many members of a scale, seed $seed" is_mapped many 300 4 non-centred 10 "$seed"
 done
-check 'factors of a scale, the same bytes on three ranks' are_the_same 3
+for name in factors many_factors many; do
+    check "$name, the same bytes on three ranks" are_the_same "$name" 3
+done
+for iteration in 30 80 140 300; do
+    check "many members, stopped after $iteration iterations" hierarchy_goes_on many "$iteration"
+done
 check 'a choice that there is not' run_is_refused 'noncentring' --set mass.noncentring=always
 check 'a map that may not be used' run_is_refused 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off
 check 'tempered' begins_tempered

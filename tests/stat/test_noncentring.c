@@ -223,7 +223,7 @@ START_TEST(rows_that_are_no_map_are_refused)
         else if (k == 4)
             row[FIRST].information = -1;
         else if (k == 5)
-            row[FIRST].form = EM_SCALE_OF_FACTOR + 1;
+            row[FIRST].form = EM_SCALE_OF_LOGISTIC_FACTOR + 1;
         else if (k == 6)
             row[DIM - 1].second_scale = DIM - 1;
         else if (k == 7)

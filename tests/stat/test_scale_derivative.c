@@ -184,9 +184,9 @@ START_TEST(second_derivatives_prove_priors)
     for (int n = 0; n < N_DRAW; n++)
         slope += h.varies ? sample[n][0][SLOPE] / N_DRAW : 1.0 / N_DRAW;
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
+    ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, NULL, prior), EM_OK);
     if (h.is_nested) /* x_V is tested again, without its prior */
-        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
+        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, NULL, prior), EM_OK);
     ck_assert_int_le(h.evaluations, 30 * DIM);
     for (int i = 0; i < DIM; i++)
         if (i >= FIRST)
@@ -221,7 +221,7 @@ START_TEST(a_map_needs_no_draws)
     ck_assert_int_eq(em_noncentring_of_priors(DIM, &samples, prior, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, 0);
     for (int pass = 0; pass < 2; pass++)
-        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
+        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, NULL, prior), EM_OK);
     ck_assert_int_eq(em_noncentring_of_priors(DIM, &samples, prior, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, h.varies ? 0 : N + h.is_nested);
     for (int i = FIRST; i < DIM && !h.varies; i++) {
@@ -243,11 +243,11 @@ START_TEST(second_derivatives_prove_nothing_else)
     draw(&h, (uint64_t)_i + 1, sample);
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
     for (int window = 0; window < 3; window++)
-        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
+        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, NULL, prior), EM_OK);
     for (int i = 0; i < DIM; i++)
         ck_assert(prior[i].precision == 0);
     const int64_t once = h.evaluations;
-    ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
+    ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, NULL, prior), EM_OK);
     ck_assert_int_eq(h.evaluations, once);
 }
 END_TEST

@@ -4,6 +4,7 @@
 #include "adaptation/prior_proofs/without_prior.h"
 #include "base/memory.h"
 #include "math/linalg.h"
+#include "math/rng.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,15 +46,22 @@ static int64_t list_members(int64_t dim, const em_normal_prior *prior, bool *is_
     return n;
 }
 
+/* Subtracts from the gradient [dim] at x [dim] that of the proved priors, but for scales. */
+static void subtract_priors(const em_group_search *s, const em_normal_prior *prior, const double *x,
+                            double *gradient)
+{
+    for (int64_t i = 0; i < s->dim; i++)
+        if (is_proved(&prior[i]))
+            em_subtract_normal(&prior[i], i, x, gradient, NULL);
+}
+
 /* Writes the derivatives that data cause to s->panel [dim][n]. */
 static void set_data_derivatives(em_group_search *s, const em_normal_prior *prior, double *g)
 {
     for (int64_t r = 0; r < s->n; r++) {
         const double *draw = em_thinned_sample(s->samples, s->dim, s->n, r);
         memcpy(g, draw + s->dim, (size_t)s->dim * sizeof *g);
-        for (int64_t i = 0; i < s->dim; i++)
-            if (is_proved(&prior[i]))
-                em_subtract_normal(&prior[i], i, draw, g, NULL);
+        subtract_priors(s, prior, draw, g);
         for (int64_t i = 0; i < s->dim; i++)
             s->panel[i * s->n + r] = g[i];
     }
@@ -79,6 +87,69 @@ static void set_data(em_group_search *s, const double *inverse, int64_t i, doubl
         return;
     row->information = -slope;
     row->centre = s->mean[i] - mean / slope;
+}
+
+/* ---------------------------------------------------------------- data of many parameters */
+
+/* The derivatives that data cause at some draws, and at positions next to them to which all
+ * parameters are moved, each up or down at random, so that effects of others cancel on average. */
+typedef struct moved_draws {
+    double *x, *g, *moved, *of_moved; /* [EM_MOST_PROBES][dim] */
+} moved_draws;
+
+static em_status move_draws(em_group_search *s, const em_normal_prior *prior, moved_draws *p)
+{
+    static const double step = 1e-4;
+    const int64_t dim = s->dim;
+
+    for (int64_t r = 0; r < EM_MOST_PROBES; r++) {
+        const double *draw = em_thinned_sample(s->samples, dim, EM_MOST_PROBES, r);
+        const em_stream stream = {0, (uint64_t)r, 0, EM_RNG_PROOF};
+        double *x = p->x + r * dim, *g = p->g + r * dim, *moved = p->moved + r * dim;
+        memcpy(x, draw, (size_t)dim * sizeof *x);
+        memcpy(g, draw + dim, (size_t)dim * sizeof *g);
+        em_uniforms_within(&stream, dim, 1, moved);
+        for (int64_t i = 0; i < dim; i++)
+            moved[i] = x[i] + copysign(step * s->sd[i], moved[i]);
+        subtract_priors(s, prior, x, g);
+    }
+    const em_status status =
+        s->gradient->evaluate(s->gradient->context, EM_MOST_PROBES, p->moved, p->of_moved);
+    for (int64_t r = 0; !status && r < EM_MOST_PROBES; r++)
+        subtract_priors(s, prior, p->moved + r * dim, p->of_moved + r * dim);
+    return status;
+}
+
+/* Sets the precision and the location of the data of parameter i. */
+static void set_probed_data(const em_group_search *s, const moved_draws *p, int64_t i,
+                            em_noncentring_row *row)
+{
+    em_probed data = {0};
+
+    for (int64_t r = 0; r < EM_MOST_PROBES; r++) {
+        const int64_t at = r * s->dim + i;
+        const double precision = (p->g[at] - p->of_moved[at]) / (p->moved[at] - p->x[at]);
+        em_add_probe(&data, precision, precision * p->x[at] + p->g[at]);
+    }
+    em_set_probed(&data, row);
+}
+
+/* As set_data for the marked parameters: few draws determine no regression, but differences of
+ * gradients do. */
+static em_status set_data_of_many(em_group_search *s, const em_normal_prior *prior,
+                                  const bool *is_marked, em_noncentring_row *row)
+{
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
+    const int64_t size = EM_MOST_PROBES * s->dim;
+    moved_draws p;
+    em_status status = em_own_all(&memory, EM_ARRAY(p.x, size), EM_ARRAY(p.g, size),
+                                  EM_ARRAY(p.moved, size), EM_ARRAY(p.of_moved, size));
+
+    status = status ? status : move_draws(s, prior, &p);
+    for (int64_t i = 0; !status && i < s->dim; i++)
+        if (is_marked[i])
+            set_probed_data(s, &p, i, &row[i]);
+    return status;
 }
 
 /* ---------------------------------------------------------------- normal data */
@@ -254,32 +325,53 @@ static int64_t add_roots(em_group_search *s, const em_normal_prior *prior, const
     return n;
 }
 
-em_status em_fit_block(em_group_search *s, const em_normal_prior *prior, em_noncentring_row *row,
-                       int64_t *n)
+/* Sets the precisions and the locations of the data of the marked members. */
+static em_status set_data_of_marked(em_group_search *s, const em_normal_prior *prior,
+                                    const bool *is_marked, em_noncentring_row *row)
 {
     const int64_t dim = s->dim;
-    EM_SCOPED bool *is_member = NULL;
     EM_SCOPED double *gram = NULL, *work = NULL;
-    em_status status =
-        em_allocate_all(EM_ARRAY(is_member, dim), EM_ARRAY(gram, dim * dim), EM_ARRAY(work, dim));
 
-    *n = status ? 0 : list_members(dim, prior, is_member);
-    if (*n == 0)
+    if (s->gradient)
+        return set_data_of_many(s, prior, is_marked, row);
+    em_status status = em_allocate_all(EM_ARRAY(gram, dim * dim), EM_ARRAY(work, dim));
+    if (status)
         return status;
     em_gram(dim, s->n, s->x, gram);
     for (int64_t i = 0; i < dim; i++)
         gram[i * dim + i] = s->sd[i] > 0 ? gram[i * dim + i] * (1 + 1e-10) : 1;
     status = em_invert_spd(dim, gram, dim);
-    if (status)
+    for (int64_t i = 0; !status && i < dim; i++)
+        if (is_marked[i])
+            set_data(s, gram, i, work, &row[i]);
+    return status;
+}
+
+em_status em_fit_block(em_group_search *s, const em_normal_prior *prior, em_noncentring_row *row,
+                       int64_t *n)
+{
+    const int64_t dim = s->dim;
+    EM_SCOPED bool *is_member = NULL, *is_marked = NULL;
+    EM_SCOPED double *work = NULL;
+    int64_t n_marked = 0;
+    em_status status =
+        em_allocate_all(EM_ARRAY(is_member, dim), EM_ARRAY(is_marked, dim), EM_ARRAY(work, dim));
+
+    *n = status ? 0 : list_members(dim, prior, is_member);
+    if (*n == 0)
         return status;
     set_data_derivatives(s, prior, work);
     const data_scale scale = find_data_scale(s, prior, is_member, work);
     for (int64_t i = 0; i < dim; i++)
         if (is_member[i]) {
             row[i] = row_of(s, &prior[i]);
-            if (!explain_data(s, i, scale, &row[i]))
-                set_data(s, gram, i, work, &row[i]);
+            is_marked[i] = !explain_data(s, i, scale, &row[i]);
+            n_marked += is_marked[i];
         }
+    if (n_marked > 0)
+        status = set_data_of_marked(s, prior, is_marked, row);
+    if (status)
+        return status;
     *n += add_roots(s, prior, is_member, scale, row);
     em_noncentring_set_levels(dim, row);
     return EM_OK;

@@ -6,6 +6,7 @@
 
 #include "adaptation/noncentring/term_selection.h"
 #include "adaptation/prior_proofs/draw_columns.h"
+#include "adaptation/prior_proofs/scale_derivative.h"
 #include "adaptation/prior_proofs/weighted_regression.h"
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
@@ -46,10 +47,11 @@ typedef struct em_child_group {
 
 typedef struct em_group_search {
     const em_samples *samples;
-    int64_t dim, n;        /* draws that are used */
-    double *x, *mean, *sd; /* [dim][n] draws less their means */
-    double *rho;           /* [dim][dim] correlation of log |g_i| and x_k */
-    double *slope;         /* [dim][dim] of the former by the latter */
+    const em_gradient_function *gradient; /* tells what data do; NULL: the samples do */
+    int64_t dim, n;                       /* draws that are used */
+    double *x, *mean, *sd;                /* [dim][n] draws less their means */
+    double *rho;                          /* [dim][dim] correlation of log |g_i| and x_k */
+    double *slope;                        /* [dim][dim] of the former by the latter */
     int64_t *closest;  /* [dim] the log scale with which log |g_i| is most correlated, if that is so
                           for two parameters or more; else -1 */
     int *group_of;     /* [dim] -1: none */

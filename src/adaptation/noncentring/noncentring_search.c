@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    MOST_TRIED = 4,   /* log scales that are fitted before one is chosen */
+    MOST_TRIED = 4, /* log scales that are fitted before one is chosen */
+    MOST_DRAWS_OF_MANY = 400,
     LEAST_SPARE = 10, /* gradients beyond the dimension, for a map of proved priors alone */
     MOST_REJECTED = 3 /* groups that make draws no more nearly normal, before the search ends */
 };
@@ -98,7 +99,7 @@ static em_status add_with_means(em_group_search *s, em_group_fit *f, double degr
     em_status status = em_measure_group(s, f, s->conditional, now);
 
     *n_added = 1;
-    if (status || s->conditional[f->child[0]].form == EM_SCALE_OF_FACTOR)
+    if (status || em_is_factor(s->conditional[f->child[0]].form))
         return status;
     status = em_transform_draws(s, true);
     if (status)
@@ -194,7 +195,7 @@ static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em
     em_write_priors(s, prior, f);
     em_status status = em_set_group(s, f, s->conditional);
     if (!status && prior[f->child[0]].varies == 0)
-        status = em_add_data(s, prior, f);
+        status = s->gradient ? em_probe_data(s, s->gradient, prior, f) : em_add_data(s, prior, f);
     const em_status dropped = em_drop_group(s);
     return status ? status : dropped;
 }
@@ -362,6 +363,51 @@ static em_status join_members(em_group_search *s, const em_normal_prior *prior, 
     return add_block(s, joined, f);
 }
 
+/* Whether members of the group are distributed about others, as in a random walk: the map of each
+ * one alone does not suit them. */
+static bool is_walk(const em_normal_prior *prior, const em_group_fit *f)
+{
+    for (int64_t c = 0; c < f->n; c++) {
+        const em_normal_prior *own = &prior[f->child[c]];
+        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++) {
+            const em_normal_prior *of_location = &prior[(int64_t)own->location[j]];
+            if (of_location->precision > 0 && of_location->scale == own->scale)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Adds the proved groups of a model with many parameters, and those of walks together. A prior that
+ * varies is left out. */
+static em_status add_many(em_group_search *s, const em_normal_prior *prior, em_group_fit *f,
+                          double *u)
+{
+    int64_t scale[EM_MOST_GROUPS];
+    const int n = em_list_proved_scales(s->dim, prior, scale);
+
+    em_take_columns(s, u);
+    s->panel = u; /* the derivatives are taken anew */
+    em_status status = em_find_departure(s, &s->nearest);
+    for (int g = 0; !status && g < n && s->n_group < EM_MOST_GROUPS; g++) {
+        em_list_proved_group(s, prior, scale[g], f);
+        if (f->n == 0 || prior[f->child[0]].varies != 0 || is_walk(prior, f))
+            continue;
+        const double least =
+            em_has_neck(s, prior, f) ? -nearer_by_chance / (double)s->n : least_nearer;
+        double now = INFINITY;
+        status = fit_proved(s, prior, f);
+        if (status || f->n == 0)
+            continue;
+        status = em_measure_group(s, f, s->conditional, &now);
+        if (!status && now < s->nearest - least)
+            s->nearest = now;
+        else if (!status)
+            status = em_drop_group(s);
+    }
+    return status ? status : join_members(s, prior, f);
+}
+
 /* ---------------------------------------------------------------- the search */
 
 /* Lays out all arrays of doubles in one allocation. */
@@ -410,7 +456,7 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
 }
 
 /* What a search adds. */
-typedef enum search_kind { PROVED_ALONE, ALL_ROWS, ALL_AND_BLOCK } search_kind;
+typedef enum search_kind { PROVED_ALONE, PROVED_OF_MANY, ALL_ROWS, ALL_AND_BLOCK } search_kind;
 
 /* Finds all groups, in the order of levels. */
 static em_status find_all(em_group_search *s, const em_normal_prior *prior, bool may_join,
@@ -429,16 +475,20 @@ static em_status find_all(em_group_search *s, const em_normal_prior *prior, bool
     return !status && s->map.n_child > 0 ? refine_scales(s) : status;
 }
 
-static em_status search(int64_t dim, const em_samples *samples, const em_normal_prior *prior,
+static em_status search(int64_t dim, const em_samples *samples,
+                        const em_gradient_function *gradient, const em_normal_prior *prior,
                         search_kind kind, em_noncentring_row *row, int64_t *n_child)
 {
-    const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
-    em_group_search s = {.dim = dim,
-                         .n = n,
-                         .samples = samples,
-                         .row = row,
-                         .of.n = n,
-                         .selection = {.dim = dim, .n = n, .width = 2 + 2 * dim}};
+    const int64_t most = kind == PROVED_OF_MANY ? MOST_DRAWS_OF_MANY : EM_MOST_NONCENTRING_DRAWS;
+    const int64_t n = em_least(samples->n, most);
+    em_group_search s = {
+        .dim = dim,
+        .n = n,
+        .samples = samples,
+        .gradient = gradient,
+        .row = row,
+        .of.n = n,
+        .selection = {.dim = dim, .n = n, .width = kind == PROVED_OF_MANY ? 0 : 2 + 2 * dim}};
     em_group_fit tried = {0};
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     EM_SCOPED double *columns = NULL;
@@ -446,8 +496,9 @@ static em_status search(int64_t dim, const em_samples *samples, const em_normal_
 
     *n_child = 0;
     memset(row, 0, (size_t)dim * sizeof *row);
-    if (kind == PROVED_ALONE ? samples->n < dim + LEAST_SPARE
-                             : !em_suffices_for_noncentring(dim, samples->n))
+    if (kind == PROVED_ALONE
+            ? samples->n < dim + LEAST_SPARE
+            : kind != PROVED_OF_MANY && !em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
     em_status status = em_own_all(
         &memory, EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
@@ -460,6 +511,8 @@ static em_status search(int64_t dim, const em_samples *samples, const em_normal_
         s.group_of[i] = -1;
     if (!status && kind == PROVED_ALONE)
         status = set_proved(&s, prior, &tried, u);
+    else if (!status && kind == PROVED_OF_MANY)
+        status = add_many(&s, prior, &tried, u);
     else if (!status)
         status = find_all(&s, prior, kind == ALL_AND_BLOCK, &tried, gain, u);
     *n_child = s.map.n_child;
@@ -471,12 +524,19 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
                                 const em_normal_prior *prior, bool may_join,
                                 em_noncentring_row *row, int64_t *n_child)
 {
-    return search(dim, samples, prior, may_join ? ALL_AND_BLOCK : ALL_ROWS, row, n_child);
+    return search(dim, samples, NULL, prior, may_join ? ALL_AND_BLOCK : ALL_ROWS, row, n_child);
 }
 
 em_status em_noncentring_of_priors(int64_t dim, const em_samples *samples,
                                    const em_normal_prior *prior, em_noncentring_row *row,
                                    int64_t *n_child)
 {
-    return search(dim, samples, prior, PROVED_ALONE, row, n_child);
+    return search(dim, samples, NULL, prior, PROVED_ALONE, row, n_child);
+}
+
+em_status em_noncentring_of_many(int64_t dim, const em_samples *samples,
+                                 const em_gradient_function *gradient, const em_normal_prior *prior,
+                                 em_noncentring_row *row, int64_t *n_child)
+{
+    return search(dim, samples, gradient, prior, PROVED_OF_MANY, row, n_child);
 }

@@ -50,3 +50,10 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples,
 em_status em_noncentring_of_priors(int64_t dim, const em_samples *samples,
                                    const em_normal_prior *prior, em_noncentring_row *row,
                                    int64_t *n_child);
+
+/* The same with more than EM_MOST_SEARCHED parameters, at draws: groups that do not make the draws
+ * more nearly normal are left out, and further gradients tell how much data determine each member.
+ * Local apart from the evaluations. Errors: EM_EMEMORY, those of the evaluations. */
+em_status em_noncentring_of_many(int64_t dim, const em_samples *samples,
+                                 const em_gradient_function *gradient, const em_normal_prior *prior,
+                                 em_noncentring_row *row, int64_t *n_child);

@@ -19,13 +19,18 @@ void em_take_columns(em_group_search *s, double *g)
     }
 }
 
-/* The log determinant of the covariance of s->panel. Errors: EM_NONFINITE. */
+/* The log determinant of the covariance of s->panel, with many parameters of its diagonal. Errors:
+ * EM_NONFINITE. */
 static em_status log_determinant(const em_group_search *s, double *out)
 {
-    double mean;
-
-    for (int64_t i = 0; i < s->dim; i++)
-        em_centre_column(s->n, s->panel + i * s->n, &mean);
+    for (int64_t i = 0; i < s->dim; i++) {
+        double mean;
+        const double sd = em_centre_column(s->n, s->panel + i * s->n, &mean);
+        if (s->dim > EM_MOST_SEARCHED)
+            *out += 2 * log(sd);
+    }
+    if (s->dim > EM_MOST_SEARCHED)
+        return isfinite(*out) ? EM_OK : EM_NONFINITE;
     em_gram(s->dim, s->n, s->panel, s->moment);
     const em_status status = em_cholesky(s->dim, s->moment, s->dim);
     for (int64_t i = 0; !status && i < s->dim; i++)

@@ -2,7 +2,9 @@
 
 #include "adaptation/prior_proofs/without_prior.h"
 #include "base/memory.h"
+#include "math/finite.h"
 #include "math/linalg.h"
+#include "math/rng.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,7 +88,7 @@ bool em_has_neck(const em_group_search *s, const em_normal_prior *prior, const e
     static const double wide = 0.3;
     const em_normal_prior *first = &prior[group->child[0]];
 
-    return group->n > 0 && first->form != EM_SCALE_OF_FACTOR &&
+    return group->n > 0 && !em_is_factor(first->form) &&
            fabs(first->degree) * s->sd[group->scale] >= wide;
 }
 
@@ -219,15 +221,24 @@ static double rest_of_both(const coordinates *c, const double *x, const projecti
            of_x->of_one * of_y->of_one;
 }
 
+/* a (F(x_k) - F(mean)), where x_k is its mean and `away`. */
+static double factor_of_draw(const em_group_search *s, const em_normal_prior *own, double away)
+{
+    const double mean = s->mean[(int64_t)own->scale];
+
+    return own->degree *
+           (em_log_scale(own->form, mean + away, NULL) - em_log_scale(own->form, mean, NULL));
+}
+
 /* Writes e^(a x_k) x_i to s->column, less its mean, and turns the derivatives by x_i in s->residual
  * into those by this product. */
 static double set_product(em_group_search *s, const em_normal_prior *own, int64_t i)
 {
-    const double *x = s->x + i * s->n, *log_scale = s->x + (int64_t)own->scale * s->n;
+    const double *x = s->x + i * s->n;
     double mean;
 
     for (int64_t r = 0; r < s->n; r++) {
-        const double scale = exp(own->degree * log_scale[r]);
+        const double scale = exp(factor_of_draw(s, own, s->x[(int64_t)own->scale * s->n + r]));
         s->column[r] = scale * (s->mean[i] + x[r]);
         s->residual[r] /= scale;
     }
@@ -244,7 +255,7 @@ static void set_data(em_group_search *s, const coordinates *c, const em_normal_p
     double mean, of_x_i = s->mean[i];
 
     set_data_derivative(s, own, i);
-    if (own->form == EM_SCALE_OF_FACTOR) {
+    if (em_is_factor(own->form)) {
         of_x_i = set_product(s, own, i);
         x = s->column;
     }
@@ -261,23 +272,53 @@ static void set_data(em_group_search *s, const coordinates *c, const em_normal_p
     s->conditional[i].centre = of_x_i - mean / slope;
 }
 
+/* The levels of the children: `highest`, and how many are taken together in each pass. Returns the
+ * lowest. */
+static double find_levels(const em_group_search *s, const em_group_fit *group, double *highest,
+                          double *together)
+{
+    double lowest = INFINITY;
+
+    *highest = 0;
+    for (int64_t m = 0; m < group->n; m++) {
+        *highest = fmax(*highest, s->map.row[group->child[m]].level);
+        lowest = fmin(lowest, s->map.row[group->child[m]].level);
+    }
+    *together = ceil((*highest - lowest + 1) / MOST_PASSES);
+    return lowest;
+}
+
+/* Gives the children in the map what data tell about them. */
+static void set_data_of_map(em_group_search *s, const em_group_fit *group)
+{
+    for (int64_t m = 0; m < group->n; m++) {
+        em_noncentring_row *child = &s->map.row[group->child[m]];
+        child->information = s->conditional[group->child[m]].information;
+        child->centre = s->conditional[group->child[m]].centre;
+    }
+    s->is_transformed = false;
+}
+
+/* A factor of which data tell nothing stays as it is. */
+static void remove_unknown_factors(const em_group_search *s, em_group_fit *group)
+{
+    for (int64_t i = 0; i < s->dim; i++)
+        if (em_is_factor(s->conditional[i].form) && s->conditional[i].information == 0)
+            em_remove_child(group, i);
+}
+
 em_status em_add_data(em_group_search *s, const em_normal_prior *prior, em_group_fit *group)
 {
-    const em_noncentring_row *row = s->conditional;
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     coordinates c = {.dim = s->dim, .n = s->n};
     projection of_x = {.along = NULL}, of_g = {.along = NULL};
-    em_noncentring_row *map = s->map.row;
-    double highest = 0, lowest = INFINITY;
+    const em_noncentring_row *map = s->map.row;
+    double highest, together;
+    const double lowest = find_levels(s, group, &highest, &together);
     em_status status = em_own_all(&memory, EM_ARRAY(c.z, s->dim * s->n),
                                   EM_ARRAY(c.inverse, s->dim * s->dim), EM_ARRAY(c.product, s->dim),
                                   EM_ARRAY(of_x.along, s->dim), EM_ARRAY(of_g.along, s->dim));
 
-    for (int64_t m = 0; m < group->n; m++) {
-        highest = fmax(highest, map[group->child[m]].level);
-        lowest = fmin(lowest, map[group->child[m]].level);
-    }
-    const double together = ceil((highest - lowest + 1) / MOST_PASSES);
     for (; !status && highest >= lowest; highest -= together) {
         status = set_coordinates(s, &c);
         for (int64_t m = 0; !status && m < group->n; m++) {
@@ -285,14 +326,142 @@ em_status em_add_data(em_group_search *s, const em_normal_prior *prior, em_group
             if (map[i].level <= highest && map[i].level > highest - together)
                 set_data(s, &c, &prior[i], i, &of_x, &of_g);
         }
-        for (int64_t m = 0; !status && m < group->n; m++) {
-            map[group->child[m]].information = row[group->child[m]].information;
-            map[group->child[m]].centre = row[group->child[m]].centre;
-        }
-        s->is_transformed = false;
+        if (!status)
+            set_data_of_map(s, group);
     }
-    for (int64_t i = 0; i < s->dim; i++)
-        if (row[i].form == EM_SCALE_OF_FACTOR && row[i].information == 0)
-            em_remove_child(group, i);
+    remove_unknown_factors(s, group);
+    return status;
+}
+
+/* ---------------------------------------------------------------- few samples */
+
+enum { LEAST_PROBES = 3 };
+
+/* The children of a level are moved from some positions. */
+typedef struct probes {
+    int64_t dim, n;
+    double *z, *of_z;         /* [n][dim] positions in the map's coordinates, and gradients there */
+    double *moved, *of_moved; /* the same after the step */
+    double *theta, *gradient; /* [n][dim] in the model's coordinates after the step */
+    double *sign;             /* [n][dim] */
+    bool *is_moved;           /* [dim] */
+} probes;
+
+/* The step of z_i, whose prior has this precision. */
+static double step_of(double unit)
+{
+    static const double step = 1e-4;
+
+    return step / sqrt(unit);
+}
+
+static double unit_of(const em_group_search *s, const em_normal_prior *own)
+{
+    return own->precision * exp(-2 * log_scale_of_mean(s, own));
+}
+
+static em_status probe(em_group_search *s, const em_gradient_function *gradient,
+                       const em_normal_prior *prior, probes *p)
+{
+    const em_noncentring *map = &s->map;
+    const int64_t dim = p->dim;
+
+    for (int64_t r = 0; r < p->n; r++) {
+        const double *sample = em_thinned_sample(s->samples, dim, p->n, r);
+        double *z = p->z + r * dim, *of_z = p->of_z + r * dim, *theta = p->theta + r * dim;
+        const em_stream stream = {0, (uint64_t)r, 0, EM_RNG_PROOF};
+        memcpy(z, sample, (size_t)dim * sizeof *z);
+        memcpy(of_z, sample + dim, (size_t)dim * sizeof *z);
+        em_noncentring_from_model(map, z, map->at);
+        em_noncentring_pull(map, z, map->at, of_z);
+        em_uniforms_within(&stream, dim, 1, p->sign + r * dim);
+        for (int64_t i = 0; i < dim; i++) {
+            double *sign = &p->sign[r * dim + i];
+            *sign = *sign < 0 ? -1 : 1;
+            theta[i] = z[i] + (p->is_moved[i] ? *sign * step_of(unit_of(s, &prior[i])) : 0);
+        }
+        memcpy(p->moved + r * dim, theta, (size_t)dim * sizeof *theta);
+        em_noncentring_to_model(map, theta, NULL);
+    }
+    const em_status status = gradient->evaluate(gradient->context, p->n, p->theta, p->gradient);
+    for (int64_t r = 0; !status && r < p->n; r++) {
+        double *theta = p->theta + r * dim;
+        memcpy(theta, p->moved + r * dim, (size_t)dim * sizeof *theta);
+        em_noncentring_to_model(map, theta, map->at);
+        em_noncentring_pull(map, p->moved + r * dim, map->at, p->gradient + r * dim);
+    }
+    return status;
+}
+
+void em_add_probe(em_probed *data, double precision, double times_location)
+{
+    if (!isfinite(precision))
+        return;
+    data->n++;
+    data->sum += precision;
+    data->square += precision * precision;
+    data->location += times_location;
+}
+
+void em_set_probed(const em_probed *data, em_noncentring_row *row)
+{
+    const double mean = data->sum / data->n;
+    const double error = sqrt(fmax(data->square / data->n - mean * mean, 0) / data->n);
+
+    if (data->n < LEAST_PROBES || !(mean > EM_LEAST_OF_DATA * error))
+        return;
+    row->information = mean;
+    row->centre = data->location / data->sum;
+}
+
+/* Sets the precision and the location of the data of member i, in units of its prior. */
+static void set_probed_data(em_group_search *s, const em_normal_prior *own, int64_t i,
+                            const probes *p)
+{
+    const double unit = unit_of(s, own);
+    em_probed data = {0};
+
+    for (int64_t r = 0; r < p->n; r++) {
+        const int64_t at = r * p->dim + i, k = (int64_t)own->scale;
+        const double *sample = em_thinned_sample(s->samples, s->dim, p->n, r);
+        const double slope = (p->of_z[at] - p->gradient[at]) / (p->moved[at] - p->z[at]) - unit;
+        const double of_draw = factor_of_draw(s, own, sample[k] - s->mean[k]);
+        const double information = slope * exp(-2 * of_draw) / unit;
+        const double scale = em_is_factor(own->form) ? exp(of_draw) : 1;
+        em_add_probe(&data, information,
+                     information * scale * sample[i] +
+                         (p->of_z[at] + unit * p->z[at]) * exp(-of_draw) / unit);
+    }
+    em_set_probed(&data, &s->conditional[i]);
+}
+
+em_status em_probe_data(em_group_search *s, const em_gradient_function *gradient,
+                        const em_normal_prior *prior, em_group_fit *group)
+{
+    const int64_t dim = s->dim, n = em_least(EM_MOST_PROBES, s->n);
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
+    probes p = {.dim = dim, .n = n};
+    double highest, together;
+    const double lowest = find_levels(s, group, &highest, &together);
+    em_status status = em_own_all(&memory, EM_ARRAY(p.z, n * dim), EM_ARRAY(p.of_z, n * dim),
+                                  EM_ARRAY(p.moved, n * dim), EM_ARRAY(p.theta, n * dim),
+                                  EM_ARRAY(p.gradient, n * dim), EM_ARRAY(p.sign, n * dim),
+                                  EM_ARRAY(p.is_moved, dim));
+
+    for (; !status && highest >= lowest; highest -= together) {
+        for (int64_t i = 0; i < dim; i++)
+            p.is_moved[i] = false;
+        for (int64_t m = 0; m < group->n; m++) {
+            const double level = s->map.row[group->child[m]].level;
+            p.is_moved[group->child[m]] = level <= highest && level > highest - together;
+        }
+        status = probe(s, gradient, prior, &p);
+        for (int64_t i = 0; !status && i < dim; i++)
+            if (p.is_moved[i])
+                set_probed_data(s, &prior[i], i, &p);
+        if (!status)
+            set_data_of_map(s, group);
+    }
+    remove_unknown_factors(s, group);
     return status;
 }

@@ -36,3 +36,26 @@ void em_write_priors(em_group_search *s, const em_normal_prior *prior, const em_
  * singular.
  */
 em_status em_add_data(em_group_search *s, const em_normal_prior *prior, em_group_fit *group);
+
+/* What differences of gradients at some draws tell of the data of a parameter. */
+enum { EM_MOST_PROBES = 10 };
+typedef struct em_probed {
+    double n, sum, square, location; /* of precisions, and of precisions times locations */
+} em_probed;
+
+/* Adds the precision by one difference, and its product with the location; one that is not finite
+ * is left out. */
+void em_add_probe(em_probed *data, double precision, double times_location);
+
+/* Sets the precision and the location of the data to their means, if the differences agree that
+ * there are data. */
+void em_set_probed(const em_probed *data, em_noncentring_row *row);
+
+/*
+ * The same with few samples, which are positions: the slope is that of differences of gradients. At
+ * each of some positions all children of a level are moved at once, each in one of both directions
+ * at random, so that the effects of others cancel on average. Errors: EM_EMEMORY, those of the
+ * evaluations.
+ */
+em_status em_probe_data(em_group_search *s, const em_gradient_function *gradient,
+                        const em_normal_prior *prior, em_group_fit *group);

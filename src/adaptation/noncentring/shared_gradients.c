@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "math/finite.h"
 #include "math/rng.h"
+#include "model/vector_lengths.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -121,6 +122,14 @@ static em_status prove(shared_gradients *s, em_proof *proof, void *of, size_t by
 
 /* ---------------------------------------------------------------- at draws */
 
+static bool is_any_proved(int64_t dim, const em_normal_prior *prior)
+{
+    for (int64_t i = 0; i < dim; i++)
+        if (prior[i].precision > 0)
+            return true;
+    return false;
+}
+
 typedef struct draws {
     const em_samples *samples;
     bool with_factors;
@@ -130,7 +139,7 @@ typedef struct draws {
 static em_status prove_at_draws(shared_gradients *s, const em_gradient_function *gradient, void *of)
 {
     const draws *d = of;
-    const em_status status = em_prove_priors(s->dim, d->samples, gradient, d->prior);
+    const em_status status = em_prove_priors(s->dim, d->samples, gradient, NULL, d->prior);
 
     return status || !d->with_factors ? status
                                       : em_prove_factors(s->dim, d->samples, gradient, d->prior);
@@ -147,6 +156,48 @@ em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid,
     return em_suffices_for_noncentring(dim, samples->n)
                ? prove(&s, prove_at_draws, &of, (size_t)dim * sizeof *prior, prior)
                : EM_OK;
+}
+
+typedef struct many {
+    const em_samples *samples;
+    em_normal_prior *prior;
+    em_noncentring_row *row;
+} many;
+
+static em_status map_many(shared_gradients *s, const em_gradient_function *gradient, void *of)
+{
+    const many *m = of;
+    int64_t n_child;
+    EM_SCOPED int64_t *length = NULL;
+    em_status status = em_allocate(s->dim, sizeof *length, &length);
+
+    if (!status) {
+        em_model_vector_lengths(em_posterior_model(s->posterior), s->dim, length);
+        status = em_prove_priors(s->dim, m->samples, gradient, length, m->prior);
+    }
+    if (!status && is_any_proved(s->dim, m->prior)) /* a scale may have such a prior */
+        status = em_prove_priors(s->dim, m->samples, gradient, length, m->prior);
+    status = status ? status : em_prove_factors(s->dim, m->samples, gradient, m->prior);
+    return status
+               ? status
+               : em_noncentring_of_many(s->dim, m->samples, gradient, m->prior, m->row, &n_child);
+}
+
+em_status em_map_many_together(em_posterior *posterior, const em_grid *grid, int64_t dim,
+                               const em_samples *samples, em_normal_prior *prior,
+                               em_noncentring_row *row, int64_t *n_evaluated)
+{
+    shared_gradients s = {
+        .posterior = posterior, .grid = grid, .dim = dim, .n_evaluated = n_evaluated};
+    many of = {samples, prior, row};
+
+    memset(row, 0, (size_t)dim * sizeof *row);
+    if (!em_suffices_for_proofs(dim, samples->n))
+        return EM_OK;
+    const em_status status = prove(&s, map_many, &of, (size_t)dim * sizeof *prior, prior);
+    if (!status)
+        em_broadcast(row, (size_t)dim * sizeof *row);
+    return status;
 }
 
 /* ---------------------------------------------------------------- at random positions */
@@ -196,14 +247,6 @@ static em_status sample(const shared_gradients *s, const em_gradient_function *g
     return status;
 }
 
-static bool is_any_proved(int64_t dim, const em_normal_prior *prior)
-{
-    for (int64_t i = 0; i < dim; i++)
-        if (prior[i].precision > 0)
-            return true;
-    return false;
-}
-
 static em_status map_at_positions(shared_gradients *s, const em_gradient_function *gradient,
                                   void *of)
 {
@@ -214,10 +257,10 @@ static em_status map_at_positions(shared_gradients *s, const em_gradient_functio
     em_status status = sample(s, gradient, at, &memory, &samples);
 
     if (!status && at->prior)
-        status = em_prove_priors(s->dim, &samples, gradient, at->prior);
+        status = em_prove_priors(s->dim, &samples, gradient, NULL, at->prior);
     if (!status && at->prior &&
         is_any_proved(s->dim, at->prior)) /* a scale may have such a prior */
-        status = em_prove_priors(s->dim, &samples, gradient, at->prior);
+        status = em_prove_priors(s->dim, &samples, gradient, NULL, at->prior);
     return status ? status
                   : em_noncentring_of_priors(s->dim, &samples, at->proved, at->row, &n_child);
 }

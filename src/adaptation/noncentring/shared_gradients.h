@@ -19,6 +19,13 @@ em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid,
                                    const em_samples *samples, bool with_factors,
                                    em_normal_prior *prior, int64_t *n_evaluated);
 
+/* With more than EM_MOST_SEARCHED parameters: em_prove_priors and em_prove_factors on rank 0. All
+ * ranks then have prior [dim], and the map of what is proved in row [dim] (em_noncentring_of_many).
+ * samples: as above. Collective. Errors, agreed: EM_EMEMORY, EM_EMODEL. */
+em_status em_map_many_together(em_posterior *posterior, const em_grid *grid, int64_t dim,
+                               const em_samples *samples, em_normal_prior *prior,
+                               em_noncentring_row *row, int64_t *n_evaluated);
+
 /* Random positions: independent coordinates, uniform with these means and standard deviations. */
 typedef struct em_random_positions {
     const double *mean, *sd; /* [dim], of rank 0 */

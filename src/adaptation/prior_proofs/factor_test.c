@@ -6,7 +6,8 @@
  *     g_k = a sum_i x_i (g_i + x_i) + (a function of x_k),
  *
  * whatever the data are, and at every position. A regression on draws finds k and the members i. A
- * few gradients prove them, at pairs of positions with the same x_k.
+ * few gradients prove them, at pairs of positions with the same x_k. If the scale is another
+ * function e^(a F) of x_k (em_scale_form), the derivative F' is a factor of the sum.
  */
 #include "adaptation/prior_proofs/draw_columns.h"
 #include "adaptation/prior_proofs/scale_derivative.h"
@@ -34,16 +35,17 @@ typedef struct factor_search {
     int64_t dim, n;
     double *term;              /* [dim][n] x_i (g_i + x_i) less their means, of length 1 */
     double *length;            /* [dim] before */
-    double *derivative;        /* [dim][n] g_k, likewise */
-    double *of_g;              /* [dim] the lengths */
+    double *derivative;        /* [n] g_k / F', likewise */
+    double of_g;               /* its length */
     double *gram;              /* [dim][dim] of the terms */
-    double *correlation;       /* [dim][dim] of each g_k and term i */
     double *rest;              /* [dim][dim] the Gram matrix of what functions of x_k leave */
     double *product;           /* [dim] of the terms with what they leave of g_k */
+    double *square;            /* [dim] of the terms */
     double *coefficient;       /* [dim] of g_k by the terms */
     em_weighted_regression of; /* whose basis are n_function functions of x_k, with weights 1 */
     int n_function;
     double *column; /* [n] work */
+    double *left;   /* [dim][n] what functions of x_k leave of the terms; with many parameters */
     double *along;  /* [FUNCTIONS][dim] products of the functions and the terms */
     double *theta;  /* [PAIRS][dim] positions, and the gradients there */
     double *gradient;
@@ -66,20 +68,19 @@ static double normalise(int64_t n, double *x)
     return length;
 }
 
-static void set_terms(factor_search *s)
+static void set_terms(factor_search *s, double *derivative, double *of_g)
 {
     for (int64_t i = 0; i < s->dim; i++) {
-        double *term = s->term + i * s->n, *derivative = s->derivative + i * s->n;
+        double *term = s->term + i * s->n, *g = derivative + i * s->n;
         for (int64_t r = 0; r < s->n; r++) {
-            const double x = draw(s, r)[i], g = draw(s, r)[s->dim + i];
-            term[r] = x * (g + x);
-            derivative[r] = g;
+            const double x = draw(s, r)[i];
+            g[r] = draw(s, r)[s->dim + i];
+            term[r] = x * (g[r] + x);
         }
         s->length[i] = normalise(s->n, term);
-        s->of_g[i] = normalise(s->n, derivative);
+        of_g[i] = normalise(s->n, g);
     }
     em_gram(s->dim, s->n, s->term, s->gram);
-    em_multiply_by_rows(s->dim, s->n, s->dim, s->derivative, s->term, s->correlation);
 }
 
 static bool is_known(const factor_search *s, const em_normal_prior *prior, int64_t k)
@@ -91,22 +92,130 @@ static bool is_known(const factor_search *s, const em_normal_prior *prior, int64
     return known;
 }
 
-/* Writes to scale [MOST_SCALES] the parameters whose derivatives are most correlated with the terms
- * of others; returns their number. */
-static int find_scales(const factor_search *s, const em_normal_prior *prior, int64_t *scale)
-{
-    double score[MOST_SCALES];
-    int n = 0;
+/* ---------------------------------------------------------------- one range */
 
-    for (int64_t k = 0; k < s->dim; k++) {
-        double sum = 0, mean, sd;
-        for (int64_t i = 0; i < s->dim; i++)
-            sum += i == k ? 0 : pow(s->correlation[k * s->dim + i], 2);
-        em_sample_moments(s->dim, s->samples, k, &mean, &sd);
-        if (sum > least_correlation && sd >= EM_LEAST_SPREAD && !is_known(s, prior, k))
-            n = em_insert_by_score(n, MOST_SCALES, sum, k, score, scale);
+/* With many parameters, members are sought that are next to each other, as those of one vector are:
+ * draws are then too few for a regression on all terms. */
+typedef struct member_range {
+    int64_t first, end;
+    double gain; /* the part of the squares of g_k that is explained */
+} member_range;
+
+/* Finds the range whose sum, with one of the usual coefficients, explains most: product [dim] of
+ * each term and g_k. Terms are taken as independent. */
+static member_range find_range(const factor_search *s, const double *product)
+{
+    static const double degree[] = {1, 0.5, -1, -0.5};
+    member_range best = {0, 0, 0};
+
+    for (size_t q = 0; q < sizeof degree / sizeof *degree; q++) {
+        member_range here = {0, 0, 0};
+        for (int64_t i = 0; i < s->dim; i++) {
+            if (here.gain <= 0)
+                here = (member_range){i, i, 0};
+            here.end = i + 1;
+            here.gain += degree[q] * (2 * product[i] - degree[q] * s->square[i]);
+            best = here.gain > best.gain ? here : best;
+        }
     }
-    return n;
+    return best;
+}
+
+/* Moves one end of the range to where the sum leaves least of y; the other end is fixed. Terms are
+ * in s->left. Returns what is left. */
+static double move_end(factor_search *s, bool moves_first, member_range *range)
+{
+    const int64_t n = s->n, fixed = moves_first ? range->end - 1 : range->first;
+    const int64_t step = moves_first ? -1 : 1;
+    const double whole = em_dot(n, s->derivative, s->derivative);
+    double least = whole;
+
+    memset(s->column, 0, (size_t)n * sizeof *s->column);
+    for (int64_t i = fixed; i >= 0 && i < s->dim; i += step) {
+        const double *term = s->left + i * n;
+        for (int64_t r = 0; r < n; r++)
+            s->column[r] += term[r];
+        const double square = em_dot(n, s->column, s->column);
+        const double product = em_dot(n, s->column, s->derivative);
+        const double left = square > 0 ? whole - product * product / square : whole;
+        if (left < least) {
+            least = left;
+            *(moves_first ? &range->first : &range->end) = moves_first ? i : i + 1;
+        }
+    }
+    return least / whole;
+}
+
+/* Finds the members of parameter k, whose derivative is s->derivative, as one range. Returns the
+ * share of its squares that is left. */
+static double take_range(factor_search *s, int64_t k)
+{
+    enum { MOST_MOVES = 8 };
+    const int64_t n = s->n;
+    double left = 1;
+    int64_t n_member = 0;
+
+    for (int64_t i = 0; i < s->dim; i++) {
+        double *term = s->left + i * n;
+        for (int64_t r = 0; r < n; r++)
+            term[r] = i == k ? 0 : s->length[i] / s->of_g * s->term[i * n + r];
+        em_project_out(&s->of, s->n_function, term, NULL);
+        s->product[i] = em_dot(n, term, s->derivative);
+        s->square[i] = em_dot(n, term, term);
+    }
+    member_range range = find_range(s, s->product);
+    for (int move = 0; range.end > range.first && move < MOST_MOVES; move++)
+        left = move_end(s, move % 2 == 0, &range);
+    for (int64_t i = 0; i < s->dim; i++) {
+        s->is_member[i] = i >= range.first && i < range.end && s->square[i] > 0;
+        n_member += s->is_member[i];
+    }
+    return n_member > 1 ? left : 1;
+}
+
+/* How much of g_k the terms of others may explain. */
+static double score_of(const factor_search *s, int64_t k, double of_g, double *correlation)
+{
+    double sum = 0;
+
+    correlation[k] = 0;
+    for (int64_t i = 0; i < s->dim; i++)
+        sum += pow(correlation[i], 2);
+    if (s->dim <= EM_MOST_SEARCHED)
+        return sum;
+    for (int64_t i = 0; i < s->dim; i++) {
+        correlation[i] *= s->length[i] * of_g;
+        s->square[i] = i == k ? 0 : s->length[i] * s->length[i];
+    }
+    return of_g > 0 ? find_range(s, correlation).gain / (of_g * of_g) : 0;
+}
+
+/* Writes to scale [MOST_SCALES] the parameters whose derivatives are most correlated with the terms
+ * of others; *n_scale: their number. */
+static em_status find_scales(factor_search *s, const em_normal_prior *prior, int64_t *scale,
+                             int *n_scale)
+{
+    const int64_t dim = s->dim;
+    double score[MOST_SCALES];
+    EM_SCOPED double *derivative = NULL, *of_g = NULL, *correlation = NULL;
+    em_status status = em_allocate_all(EM_ARRAY(derivative, dim * s->n), EM_ARRAY(of_g, dim),
+                                       EM_ARRAY(correlation, dim * dim));
+
+    *n_scale = 0;
+    if (status)
+        return status;
+    set_terms(s, derivative, of_g);
+    em_multiply_by_rows(dim, s->n, dim, derivative, s->term, correlation);
+    for (int64_t k = 0; k < dim; k++) {
+        double mean, sd;
+        em_sample_moments(dim, s->samples, k, &mean, &sd);
+        if (sd < em_least_spread(dim) || is_known(s, prior, k))
+            continue;
+        const double found = score_of(s, k, of_g[k], correlation + k * dim);
+        if (found > least_correlation)
+            *n_scale = em_insert_by_score(*n_scale, MOST_SCALES, found, k, score, scale);
+    }
+    return EM_OK;
 }
 
 /* Sets a basis of functions of x_k: powers and exponentials, but for those that depend on others.
@@ -128,16 +237,27 @@ static void set_functions(factor_search *s, int64_t k)
     }
 }
 
+/* Sets y to g_k / F' for a form of the scale, less what functions of x_k explain of it. */
+static void set_derivative(factor_search *s, int64_t k, double form)
+{
+    for (int64_t r = 0; r < s->n; r++) {
+        double slope;
+        em_log_scale(form, draw(s, r)[k], &slope);
+        s->derivative[r] = draw(s, r)[s->dim + k] / slope;
+    }
+    s->of_g = normalise(s->n, s->derivative);
+    set_functions(s, k);
+    em_project_out(&s->of, s->n_function, s->derivative, NULL);
+}
+
 /* Regresses g_k on the terms of all others and on functions of x_k. *left: the share of the squares
  * of g_k, less those functions, that stays. */
 static em_status regress(factor_search *s, int64_t k, double *left)
 {
     const int64_t dim = s->dim, n = s->n;
-    double *g = s->derivative + k * n;
+    const double *g = s->derivative;
 
-    set_functions(s, k);
     em_multiply_by_rows(s->n_function, n, dim, s->of.basis, s->term, s->along);
-    em_project_out(&s->of, s->n_function, g, NULL);
     for (int64_t i = 0; i < dim; i++) {
         const bool is_left_out = i == k || s->length[i] == 0;
         s->product[i] = is_left_out ? 0 : em_dot(n, s->term + i * n, g);
@@ -157,7 +277,7 @@ static em_status regress(factor_search *s, int64_t k, double *left)
         *left -= s->coefficient[i] * s->product[i] / square;
     }
     for (int64_t i = 0; !status && i < dim; i++)
-        s->coefficient[i] *= s->length[i] > 0 ? s->of_g[k] / s->length[i] : 0;
+        s->coefficient[i] *= s->length[i] > 0 ? s->of_g / s->length[i] : 0;
     return status;
 }
 
@@ -199,7 +319,8 @@ static double sum_terms(const factor_search *s, const double *x, const double *g
 
 /* Whether the identity holds for pairs of positions with the same x_k: a draw, and another one
  * whose x_k is replaced. *degree: a. */
-static em_status prove_identity(factor_search *s, int64_t k, double *degree, bool *holds)
+static em_status prove_identity(factor_search *s, int64_t k, double form, double *degree,
+                                bool *holds)
 {
     static const double most_error = 1e-6;
     const int64_t dim = s->dim, half = s->n / (2 * PAIRS);
@@ -214,7 +335,9 @@ static em_status prove_identity(factor_search *s, int64_t k, double *degree, boo
     *holds = !status && em_all_finite(PAIRS * dim, s->gradient);
     for (int p = 0; *holds && p < PAIRS; p++) {
         const double *x = draw(s, 2 * p * half), *g = s->gradient + p * dim;
-        left[p] = g[k] - x[dim + k];
+        double slope;
+        em_log_scale(form, x[k], &slope);
+        left[p] = (g[k] - x[dim + k]) / slope;
         right[p] =
             sum_terms(s, s->theta + p * dim, g, &size[p]) - sum_terms(s, x, x + dim, &size[p]);
         both += left[p] * right[p];
@@ -226,15 +349,36 @@ static em_status prove_identity(factor_search *s, int64_t k, double *degree, boo
     return status;
 }
 
+/* Tests parameter k with a form of the scale. */
+static em_status test_form(factor_search *s, int64_t k, double form, double *degree, bool *holds)
+{
+    double left = 1;
+    bool passes;
+    em_status status = EM_OK;
+
+    set_derivative(s, k, form);
+    if (s->dim > EM_MOST_SEARCHED) {
+        passes = take_range(s, k) < most_left;
+    } else {
+        status = regress(s, k, &left);
+        passes = !status && left < most_left && find_members(s) > 1;
+    }
+    *holds = false;
+    return passes ? prove_identity(s, k, form, degree, holds) : status;
+}
+
 /* Tests parameter k, and adds the priors of its members. */
 static em_status test_scale(factor_search *s, int64_t k, em_normal_prior *prior)
 {
-    double left, degree;
+    static const double form_of[][2] = {{EM_SCALE_EXP, EM_SCALE_OF_FACTOR},
+                                        {EM_SCALE_LOGISTIC, EM_SCALE_OF_LOGISTIC_FACTOR}};
+    double degree;
     bool holds = false;
-    em_status status = regress(s, k, &left);
+    em_status status = EM_OK;
+    int q = -1;
 
-    if (!status && left < most_left && find_members(s) > 1)
-        status = prove_identity(s, k, &degree, &holds);
+    while (status >= 0 && !holds && ++q < 2)
+        status = test_form(s, k, form_of[q][0], &degree, &holds);
     for (int64_t i = 0; holds && i < s->dim; i++)
         holds = !(s->is_member[i] && prior[i].precision > 0);
     for (int64_t i = 0; holds && i < s->dim; i++)
@@ -242,7 +386,7 @@ static em_status test_scale(factor_search *s, int64_t k, em_normal_prior *prior)
             prior[i] = (em_normal_prior){.precision = 1,
                                          .scale = (double)k,
                                          .degree = degree,
-                                         .form = EM_SCALE_OF_FACTOR,
+                                         .form = form_of[q][1],
                                          .location = {-1},
                                          .failures = prior[i].failures};
     return status > 0 ? EM_OK : status; /* terms that depend on each other */
@@ -255,23 +399,23 @@ em_status em_prove_factors(int64_t dim, const em_samples *samples,
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     factor_search s = {.samples = samples, .gradients = gradients, .dim = dim, .n = n, .of.n = n};
     int64_t scale[MOST_SCALES];
-    int n_scale;
+    int n_scale = 0;
 
-    if (!em_suffices_for_noncentring(dim, samples->n))
+    if (!em_suffices_for_proofs(dim, samples->n))
         return EM_OK;
     em_status status = em_own_all(
-        &memory, EM_ARRAY(s.term, dim * n), EM_ARRAY(s.length, dim),
-        EM_ARRAY(s.derivative, dim * n), EM_ARRAY(s.of_g, dim), EM_ARRAY(s.gram, dim * dim),
-        EM_ARRAY(s.correlation, dim * dim), EM_ARRAY(s.rest, dim * dim), EM_ARRAY(s.product, dim),
-        EM_ARRAY(s.coefficient, dim), EM_ARRAY(s.of.basis, FUNCTIONS * n), EM_ARRAY(s.of.weight, n),
-        EM_ARRAY(s.column, n), EM_ARRAY(s.along, FUNCTIONS * dim), EM_ARRAY(s.theta, PAIRS * dim),
-        EM_ARRAY(s.gradient, PAIRS * dim), EM_ARRAY(s.is_member, dim));
+        &memory, EM_ARRAY(s.term, dim * n), EM_ARRAY(s.length, dim), EM_ARRAY(s.derivative, n),
+        EM_ARRAY(s.gram, dim * dim), EM_ARRAY(s.rest, dim * dim), EM_ARRAY(s.product, dim),
+        EM_ARRAY(s.square, dim), EM_ARRAY(s.coefficient, dim), EM_ARRAY(s.of.basis, FUNCTIONS * n),
+        EM_ARRAY(s.of.weight, n), EM_ARRAY(s.column, n),
+        EM_ARRAY(s.left, dim > EM_MOST_SEARCHED ? dim * n : 0), EM_ARRAY(s.along, FUNCTIONS * dim),
+        EM_ARRAY(s.theta, PAIRS * dim), EM_ARRAY(s.gradient, PAIRS * dim),
+        EM_ARRAY(s.is_member, dim));
     if (status)
         return status;
     for (int64_t r = 0; r < n; r++)
         s.of.weight[r] = 1;
-    set_terms(&s);
-    n_scale = find_scales(&s, prior, scale);
+    status = find_scales(&s, prior, scale, &n_scale);
     for (int q = 0; !status && q < n_scale; q++)
         status = test_scale(&s, scale[q], prior);
     return status;

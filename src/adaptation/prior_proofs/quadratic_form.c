@@ -1,4 +1,4 @@
-#include "adaptation/prior_proofs/scale_test.h"
+#include "adaptation/prior_proofs/prior_form.h"
 
 #include "base/memory.h"
 #include "math/linalg.h"
@@ -16,56 +16,27 @@ static const double most_left = 1e-4;
  * coefficient from a whole number. */
 static const double zero = 1e-4, whole = 1e-5;
 
-/* The factor of 2 (M x)_i in H_i: half the difference of e^(-2 a F(x_k)) over the step. */
-static double factor_of(const em_normal_prior *form, double x)
-{
-    const double before = em_log_scale(form->form, x, NULL);
-    const double after = em_log_scale(form->form, x + EM_DIFFERENCE_STEP, NULL);
-
-    return 0.5 * (exp(-2 * form->degree * before) - exp(-2 * form->degree * after)) /
-           EM_DIFFERENCE_STEP;
-}
-
-/* A regression of the involved H_i on the involved x_j. */
-typedef struct form_regression {
-    int64_t p, n;      /* parameters, draws */
-    double *x, *y;     /* [p][n] positions divided by their norm, H_i / (2 factor) */
-    double *norm;      /* [p] */
-    double *inverse;   /* [p][p] of the Gram matrix of x */
-    double *product;   /* [p][p] of y and x */
-    double *m, *found; /* [p][p] M by the last form, and by the best one */
-} form_regression;
-
-static em_status set_positions(form_regression *f, const em_scale_test *t)
-{
-    for (int64_t i = 0; i < f->p; i++) {
-        double *x = f->x + i * f->n;
-        for (int64_t q = 0; q < f->n; q++)
-            x[q] = em_scale_test_position(t, q)[t->involved[i]];
-        f->norm[i] = sqrt(em_dot(f->n, x, x));
-        for (int64_t q = 0; q < f->n; q++)
-            x[q] /= f->norm[i];
-    }
-    em_gram(f->p, f->n, f->x, f->inverse);
-    return em_invert_spd(f->p, f->inverse, f->p);
-}
+/* A regression with more draws than parameters. */
+typedef struct dense_form {
+    em_form_regression of;
+    double *inverse; /* [p][p] of the Gram matrix of x */
+    double *product; /* [p][p] of y and x */
+    double *m;       /* [p][p] M by the last form */
+} dense_form;
 
 /* Computes M for one form of the scale. Returns the largest share of the squares of an H_i that is
  * left. */
-static double regress(form_regression *f, const em_scale_test *t, const em_normal_prior *form)
+static double regress(dense_form *dense, const em_scale_test *t, const em_normal_prior *form)
 {
+    em_form_regression *f = &dense->of;
     const int64_t p = f->p, n = f->n;
     double worst = 0;
 
-    for (int64_t q = 0; q < n; q++) {
-        const double factor = 2 * factor_of(form, em_scale_test_position(t, q)[t->k]);
-        for (int64_t i = 0; i < p; i++)
-            f->y[i * n + q] = t->difference[q * t->dim + t->involved[i]] / factor;
-    }
-    em_multiply_by_rows(p, n, p, f->y, f->x, f->product);
-    em_multiply_into(p, p, p, f->product, f->inverse, f->m);
+    em_form_products(f, t, form);
+    em_multiply_by_rows(p, n, p, f->y, f->x, dense->product);
+    em_multiply_into(p, p, p, dense->product, dense->inverse, dense->m);
     for (int64_t i = 0; i < p; i++) {
-        double *m = f->m + i * p, left = 0;
+        double *m = dense->m + i * p, left = 0;
         for (int64_t q = 0; q < n; q++) {
             double rest = f->y[i * n + q];
             for (int64_t j = 0; j < p; j++)
@@ -79,27 +50,38 @@ static double regress(form_regression *f, const em_scale_test *t, const em_norma
     return worst;
 }
 
-/* Finds the form of the scale, and M for it. Returns whether M explains all H_i, and is symmetric.
- */
-static bool find_form(form_regression *f, const em_scale_test *t, em_normal_prior *out)
+/* Finds the form of the scale, and M for it. *is_explained: it explains all H_i. */
+static em_status find_form(em_form_regression *f, const em_scale_test *t, em_normal_prior *out,
+                           bool *is_explained)
 {
-    static const em_normal_prior form[] = {{.degree = 1},
-                                           {.degree = 1, .form = EM_SCALE_LOGISTIC},
-                                           {.degree = 1, .form = EM_SCALE_SOFTPLUS},
-                                           {.degree = -1},
-                                           {.degree = 0.5},
-                                           {.degree = -0.5}};
     const int64_t p = f->p;
+    EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
+    dense_form dense = {.of = *f};
     double least = INFINITY;
+    em_status status = em_own_all(&memory, EM_ARRAY(dense.inverse, p * p),
+                                  EM_ARRAY(dense.product, p * p), EM_ARRAY(dense.m, p * p));
 
-    for (size_t q = 0; q < sizeof form / sizeof *form; q++) {
-        const double left = regress(f, t, &form[q]);
+    if (status)
+        return status;
+    em_gram(p, f->n, f->x, dense.inverse);
+    status = em_invert_spd(p, dense.inverse, p);
+    for (int q = 0; !status && q < EM_N_PRIOR_FORM; q++) {
+        const double left = regress(&dense, t, &em_prior_form[q]);
         if (!(left < least))
             continue;
         least = left;
-        *out = form[q];
-        memcpy(f->found, f->m, (size_t)(p * p) * sizeof *f->m);
+        *out = em_prior_form[q];
+        memcpy(f->found, dense.m, (size_t)(p * p) * sizeof *f->found);
     }
+    *is_explained = least < most_left;
+    return status;
+}
+
+/* Makes M symmetric, and its elements that are rounding 0. Returns whether it nearly was. */
+static bool make_symmetric(em_form_regression *f)
+{
+    const int64_t p = f->p;
+
     for (int64_t i = 0; i < p; i++)
         for (int64_t j = 0; j < i; j++) {
             double *above = &f->found[j * p + i], *below = &f->found[i * p + j];
@@ -109,10 +91,12 @@ static bool find_form(form_regression *f, const em_scale_test *t, em_normal_prio
                 return false;
             *above = *below = fabs(mean) < zero * size ? 0 : mean;
         }
-    return least < most_left;
+    return true;
 }
 
 /* ---------------------------------------------------------------- members */
+
+enum { NEVER = -2 };
 
 /* A triangular factor of M: row i has the member's precision and its mean. */
 typedef struct elimination {
@@ -120,6 +104,7 @@ typedef struct elimination {
     double *m, *diagonal; /* [p][p], [p] of M at first */
     bool *is_done;        /* [p] */
     bool *is_hub;         /* [p] parameters on which many others depend, such as a mean */
+    int *rank;            /* [p] by rank_member; NEVER: it is a member already */
 } elimination;
 
 /* Whether the mean of i would depend on j. */
@@ -165,10 +150,14 @@ static void eliminate(elimination *e, int64_t i, const int64_t *parameter, em_no
         out->coefficient[n++] = fabs(b - round(b)) < whole ? round(b) : b;
     }
     e->is_done[i] = true;
+    e->rank[i] = NEVER;
     for (int64_t j = 0; j < e->p; j++)
-        for (int64_t l = 0; l < e->p; l++)
+        for (int64_t l = 0; row[j] != 0 && l < e->p; l++)
             if (!e->is_done[j] && !e->is_done[l])
                 e->m[j * e->p + l] -= row[j] * row[l] / pivot;
+    for (int64_t j = 0; j < e->p; j++)
+        if (row[j] != 0 && e->rank[j] != NEVER)
+            e->rank[j] = rank_member(e, j);
 }
 
 /* Takes members out of Q one after the other, those first whose mean depends on the fewest others:
@@ -191,16 +180,13 @@ static int64_t find_members(elimination *e, const int64_t *parameter, const em_n
             others += depends(e, i, j);
         e->is_hub[i] = others > 2 * EM_MOST_LOCATIONS;
     }
+    for (int64_t i = 0; i < e->p; i++)
+        e->rank[i] = prior[parameter[i]].precision > 0 ? NEVER : rank_member(e, i);
     for (;;) {
         int64_t best = -1;
-        int least = 0;
-        for (int64_t i = e->p - 1; i >= 0; i--) {
-            const int here = prior[parameter[i]].precision > 0 ? -1 : rank_member(e, i);
-            if (here < 0 || (best >= 0 && here >= least))
-                continue;
-            least = here;
-            best = i;
-        }
+        for (int64_t i = e->p - 1; i >= 0; i--)
+            if (e->rank[i] >= 0 && (best < 0 || e->rank[i] < e->rank[best]))
+                best = i;
         if (best < 0)
             return n;
         found[best] = *form;
@@ -214,7 +200,7 @@ static int64_t find_members(elimination *e, const int64_t *parameter, const em_n
  * by M at the mean of x_l. Sets the scales of the form, the held one first: in a horseshoe it is
  * the one that members have in common.
  */
-static bool find_second_scale(const em_scale_test *t, const form_regression *f,
+static bool find_second_scale(const em_scale_test *t, const em_form_regression *f,
                               em_normal_prior *form)
 {
     const double n = (double)t->n_tested;
@@ -226,7 +212,7 @@ static bool find_second_scale(const em_scale_test *t, const form_regression *f,
         for (int64_t i = 0; i < f->p; i++)
             for (int64_t j = 0; j < f->p; j++)
                 by_mean += f->found[i * f->p + j] * x[t->involved[i]] * x[t->involved[j]];
-        y[q] = log(t->sum[q] / (2 * factor_of(form, x[t->k]) * by_mean));
+        y[q] = log(t->sum[q] / (2 * em_form_factor(form, x[t->k]) * by_mean));
         u[q] = x[t->held] - t->mean;
     }
     for (int64_t q = 0; q < t->n_tested; q++) {
@@ -249,18 +235,21 @@ em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
 {
     const int64_t p = t->n_involved, n = t->n;
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
-    form_regression f = {.p = p, .n = n};
+    em_form_regression f = {.p = p, .n = n};
     elimination e = {.p = p};
     em_normal_prior form = {.degree = 0}, *found = NULL;
+    bool is_explained = false, is_proved = false;
     em_status status =
         em_own_all(&memory, EM_ARRAY(f.x, p * n), EM_ARRAY(f.y, p * n), EM_ARRAY(f.norm, p),
-                   EM_ARRAY(f.inverse, p * p), EM_ARRAY(f.product, p * p), EM_ARRAY(f.m, p * p),
                    EM_ARRAY(f.found, p * p), EM_ARRAY(e.diagonal, p), EM_ARRAY(e.is_done, p),
-                   EM_ARRAY(e.is_hub, p), EM_ARRAY(found, p));
-    bool is_proved = false;
+                   EM_ARRAY(e.is_hub, p), EM_ARRAY(e.rank, p), EM_ARRAY(found, p));
 
-    status = status ? status : set_positions(&f, t);
-    if (!status && find_form(&f, t, &form)) {
+    if (status)
+        return status;
+    em_form_positions(&f, t);
+    status = n > p ? find_form(&f, t, &form, &is_explained)
+                   : em_sparse_form(&f, t, &form, &is_explained);
+    if (!status && is_explained && make_symmetric(&f)) {
         e.m = f.found;
         form.scale = (double)t->k;
         const bool has_second = t->held >= 0 && find_second_scale(t, &f, &form);

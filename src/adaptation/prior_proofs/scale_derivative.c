@@ -35,8 +35,8 @@ enum {
 
 /* The least skewness of g_k, which contains a sum of squares. That of many squares is small, but
  * then the logs of many derivatives are correlated with x_k: the least sum of squared correlations.
- * And a number that both together do not exceed. */
-static const double least_skewness = 0.3, least_correlation = 0.5, a_failure = 1e6;
+ * And what a failure and each parameter of a vector count more than both together. */
+static const double least_skewness = 0.3, least_correlation = 0.5, a_failure = 1e9, a_number = 1e4;
 
 /* The size of the skewness of the derivatives by parameter k. */
 static double skewness(const em_scale_test *t, int64_t k)
@@ -78,10 +78,10 @@ static em_status sum_correlations(const em_scale_test *t, double *out)
     return status;
 }
 
-/* Writes possible log scales to out [MOST_SCALES], those first that have failed in fewer tests, and
- * then those with the largest sums of squared correlations and skewness. correlation [dim]: those
- * sums. Returns their number. */
-static int find_scales(const em_scale_test *t, const em_normal_prior *prior,
+/* Writes possible log scales to out [MOST_SCALES], those first that have failed in fewer tests,
+ * then those of short vectors, and then those with the largest sums of squared correlations and
+ * skewness. correlation [dim]: those sums. Returns their number. */
+static int find_scales(const em_scale_test *t, const em_normal_prior *prior, const int64_t *length,
                        const double *correlation, bool *is_known, double *sd, int64_t *out)
 {
     const int64_t dim = t->dim;
@@ -95,16 +95,17 @@ static int find_scales(const em_scale_test *t, const em_normal_prior *prior,
                 is_known[(int64_t)prior[i].second_scale] = true;
         }
     for (int64_t k = 0; k < dim; k++) {
-        if (is_known[k] || prior[k].failures >= MOST_FAILURES)
+        if (is_known[k] || prior[k].failures >= MOST_FAILURES ||
+            (length && length[k] > MOST_SCALES))
             continue;
         double mean;
         em_sample_moments(dim, t->samples, k, &mean, &sd[k]);
         const double skew = skewness(t, k);
-        if (sd[k] >= EM_LEAST_SPREAD &&
+        const double late =
+            a_failure * prior[k].failures + (length ? a_number * (double)length[k] : 0);
+        if (sd[k] >= em_least_spread(dim) &&
             (skew >= least_skewness || correlation[k] > least_correlation))
-            n = em_insert_by_score(n, MOST_SCALES,
-                                   skew + correlation[k] - a_failure * prior[k].failures, k, score,
-                                   out);
+            n = em_insert_by_score(n, MOST_SCALES, skew + correlation[k] - late, k, score, out);
     }
     return n;
 }
@@ -144,7 +145,8 @@ static em_status test_member(const em_scale_test *t, int64_t k, const double *sd
 }
 
 em_status em_prove_priors(int64_t dim, const em_samples *samples,
-                          const em_gradient_function *gradient, em_normal_prior *prior)
+                          const em_gradient_function *gradient, const int64_t *length,
+                          em_normal_prior *prior)
 {
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     em_scale_test test;
@@ -153,14 +155,14 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
     double *sd, *correlation;
     int n, n_first = 0;
 
-    if (!em_suffices_for_noncentring(dim, samples->n))
+    if (!em_suffices_for_proofs(dim, samples->n))
         return EM_OK;
     em_status status = em_scale_test_create(&memory, dim, samples, gradient, &test);
     status = status ? status
                     : em_own_all(&memory, EM_ARRAY(is_known, dim), EM_ARRAY(passes, dim),
                                  EM_ARRAY(sd, dim), EM_ARRAY(correlation, dim));
     status = status ? status : sum_correlations(&test, correlation);
-    n = status ? 0 : find_scales(&test, prior, correlation, is_known, sd, scale);
+    n = status ? 0 : find_scales(&test, prior, length, correlation, is_known, sd, scale);
     for (int q = 0; q < n; q++)
         if (!is_member(&prior[scale[q]]))
             first[n_first++] = scale[q];
@@ -175,10 +177,10 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
 void em_forget_narrow_scales(int64_t dim, const em_samples *samples, em_normal_prior *prior)
 {
     for (int64_t i = 0; i < dim; i++) {
-        double mean, sd = EM_LEAST_SPREAD;
+        double mean, sd = INFINITY;
         if (prior[i].precision > 0)
             em_sample_moments(dim, samples, (int64_t)prior[i].scale, &mean, &sd);
-        if (sd < EM_LEAST_SPREAD)
+        if (sd < em_least_spread(dim))
             prior[i] = (em_normal_prior){0};
         prior[i].failures = 0;
     }

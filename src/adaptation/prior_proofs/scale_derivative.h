@@ -29,15 +29,29 @@ enum { EM_NORMAL_PRIOR_NUMBERS = sizeof(em_normal_prior) / sizeof(double) };
 /* The most draws that a search uses, evenly thinned. */
 enum { EM_MOST_NONCENTRING_DRAWS = 1000 };
 
-/* The least standard deviation of the log of a scale. A constant mass suits narrower ones, even
- * with some hundred members. */
-#define EM_LEAST_SPREAD 0.05
+/* Models with more parameters have "many": their draws are fewer than parameters, so only groups
+ * that are proved are mapped, and those of models with still more are not. */
+enum { EM_MOST_SEARCHED = 200, EM_MOST_MAPPED = 2000 };
 
-/* Whether n draws suffice for a search for members of log scales, here and in draws
- * (noncentring_search.h). */
+/* The least standard deviation of the log of a scale: a constant mass suits narrower ones. With n
+ * members it matters from about 0.5 / sqrt(n) on. Local. */
+static inline double em_least_spread(int64_t dim)
+{
+    return dim > EM_MOST_SEARCHED ? 0.01 : 0.05;
+}
+
+/* Whether n draws suffice for a search for members of log scales in draws (noncentring_search.h).
+ */
 static inline bool em_suffices_for_noncentring(int64_t dim, int64_t n)
 {
     return n >= 120 && n >= 2 * dim && EM_MOST_NONCENTRING_DRAWS >= 2 * dim;
+}
+
+/* Whether n draws suffice for proofs. */
+static inline bool em_suffices_for_proofs(int64_t dim, int64_t n)
+{
+    return dim > EM_MOST_SEARCHED ? n >= 120 && dim <= EM_MOST_MAPPED
+                                  : em_suffices_for_noncentring(dim, n);
 }
 
 /* Computes gradients of the log density at n > 0 positions theta [n][dim]. A row of `gradient`
@@ -49,9 +63,12 @@ typedef struct em_gradient_function {
 
 /* Looks for log scales among the parameters of which it is not known, and adds to prior [dim] those
  * of their members. Does nothing if the draws do not suffice. Zeros are the state at the start.
- * Local apart from the evaluations. Errors: EM_EMEMORY, those of the evaluations. */
+ * length [dim]: of the vector of the model to which each parameter belongs; those of short ones are
+ * tested first; NULL: not known. Local apart from the evaluations. Errors: EM_EMEMORY, those of the
+ * evaluations. */
 em_status em_prove_priors(int64_t dim, const em_samples *samples,
-                          const em_gradient_function *gradient, em_normal_prior *prior);
+                          const em_gradient_function *gradient, const int64_t *length,
+                          em_normal_prior *prior);
 
 /* Looks for log scales that multiply parameters with the prior N(0, 1), and adds to prior [dim]
  * those of these parameters, with the form EM_SCALE_OF_FACTOR: the data depend on e^(a x_k) x_i.

@@ -28,7 +28,8 @@ static const double dependent = 1e-8;
 em_status em_scale_test_create(em_owner *owner, int64_t dim, const em_samples *samples,
                                const em_gradient_function *gradients, em_scale_test *out)
 {
-    const int64_t most = em_most(EM_TESTED_DRAWS, dim + EM_SPARE_DRAWS);
+    const int64_t most =
+        dim > EM_MOST_SEARCHED ? EM_TESTED_DRAWS : em_most(EM_TESTED_DRAWS, dim + EM_SPARE_DRAWS);
 
     *out = (em_scale_test){.samples = samples, .gradients = gradients, .dim = dim, .most = most};
     return em_own_all(owner, EM_ARRAY(out->draw, most), EM_ARRAY(out->theta, 2 * most * dim),
@@ -212,10 +213,11 @@ static bool identity_holds(const em_scale_test *t)
     return before > rounding * whole_square && unexplained(n, x, weight, rest) < most_left * before;
 }
 
-/* Whether a test passes, with no parameter held or with one of them, to which t->held is set. */
+/* Whether a test passes, with no parameter held or, of not too many, with one of them, to which
+ * t->held is set. */
 static bool passes_with_one(em_scale_test *t, bool (*test)(const em_scale_test *))
 {
-    for (t->held = -1; t->held < t->dim; t->held++)
+    for (t->held = -1; t->held < (t->dim > EM_MOST_SEARCHED ? 0 : t->dim); t->held++)
         if (t->held != t->k && test(t))
             return true;
     t->held = -1;
@@ -337,7 +339,7 @@ em_status em_scale_test_measure(em_scale_test *t, bool *suffices)
     em_status status = EM_OK;
 
     list_involved(t);
-    const int64_t wanted = t->n_involved + EM_SPARE_DRAWS;
+    const int64_t wanted = em_least(t->n_involved + EM_SPARE_DRAWS, t->most);
     if (t->held >= 0) {
         keep_sums(t);
         t->n = 0;

@@ -30,7 +30,7 @@ static inline double em_away_from_location(const em_normal_prior *prior, int64_t
 /* The degree of the scale of the prior itself, which for a factor is constant. */
 static inline double em_degree_of_prior(const em_normal_prior *prior)
 {
-    return prior->form == EM_SCALE_OF_FACTOR ? 0 : prior->degree;
+    return em_is_factor(prior->form) ? 0 : prior->degree;
 }
 
 /* Subtracts from gradient [dim] at x [dim] the derivatives of the log of the prior of parameter i
