@@ -101,11 +101,16 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
 /* Draws that are kept where the mass is of low rank. */
 enum { MOST_MAPPED_DRAWS = 2000 };
 
-/* Whether a mass of low rank may be that of non-centred coordinates, for which draws are kept. */
-static bool may_be_mapped(const em_adapt *adapt)
+/* Whether the initial phase keeps draws, and not sums alone: for a dense mass, and for one of low
+ * rank if it may be that of non-centred coordinates. */
+static bool keeps_draws(const em_adapt *adapt)
 {
-    return adapt->form.most_rank > 0 && adapt->options->noncentring != EM_NONCENTRING_OFF &&
-           adapt->shares && em_suffices_for_proofs(adapt->dim, MOST_MAPPED_DRAWS);
+    if (!em_learns(adapt) || !adapt->initial)
+        return false;
+    return adapt->form.most_rank == 0
+               ? adapt->form.ops->structure == EM_MASS_DENSE
+               : adapt->options->noncentring != EM_NONCENTRING_OFF && adapt->shares &&
+                     em_suffices_for_proofs(adapt->dim, MOST_MAPPED_DRAWS);
 }
 
 /* Makes the window of draws, and sets which iterations its first estimate uses. A dense matrix is
@@ -276,8 +281,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     if (sampler->without_gradient) /* acceptance falls slowly with the step size: no overshoot */
         adapt->restart = 1;
     status = status ? status : em_choose_form(adapt, sampler);
-    const bool is_dense = adapt->form.most_rank == 0 && adapt->form.ops->structure == EM_MASS_DENSE;
-    adapt->keeps_draws = em_learns(adapt) && adapt->initial && (is_dense || may_be_mapped(adapt));
+    adapt->keeps_draws = !status && keeps_draws(adapt);
     if (adapt->keeps_draws)
         adapt->n_segment = 0;
     status = status ? status : create_noise(adapt, sampler);

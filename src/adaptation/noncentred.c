@@ -5,7 +5,8 @@
  * new coordinates tell which chains are outlying, and the mass is learned from the draws of the
  * other chains in these coordinates. A step transforms the block and transforms it back, so all
  * other parts of a run see the model's coordinates. Outlying chains stay in the model's
- * coordinates, except with the first map.
+ * coordinates, except where all of the map is proved: with the first one, and with more than
+ * EM_MOST_SEARCHED parameters.
  *
  * The search uses the draws of all chains, because in the model's coordinates the log density of a
  * funnel depends on the position in the funnel. For Neal's funnel in 100 dimensions its standard
@@ -323,6 +324,12 @@ em_status em_noncentred_posterior(em_adapt *adapt, em_posterior *posterior, em_p
     return status;
 }
 
+/* Whether all rows of the map are proved, so that they hold wherever a chain is. */
+static bool is_proved(const em_adapt *adapt)
+{
+    return adapt->noncentred->is_first != 0 || adapt->dim > EM_MOST_SEARCHED;
+}
+
 static em_status act_in_coordinates(em_adapt *adapt, em_sampler *sampler,
                                     const em_step_context *context, em_block *block,
                                     double *acceptance)
@@ -334,7 +341,7 @@ static em_status act_in_coordinates(em_adapt *adapt, em_sampler *sampler,
     if (status || !em_is_noncentred(adapt))
         return status ? status : act(sampler, context, block, acceptance);
     for (int64_t c = 0; c < adapt->n_chain; c++)
-        own->stays[c] = adapt->outlying[c] && own->is_first == 0;
+        own->stays[c] = adapt->outlying[c] && !is_proved(adapt);
     enter(adapt, block);
     status = act(sampler, &inner, block, acceptance);
     leave(adapt, block);
