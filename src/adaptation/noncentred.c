@@ -166,10 +166,9 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
     const int64_t n_was = was.scaled + was.curved;
     em_samples samples = {0, NULL};
     int64_t n_evaluated = 0;
-    em_status status = EM_OK;
+    em_status status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
 
     *is_other = false;
-    status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
     if (!status && own->is_first != 0 && !em_suffices_for_noncentring(adapt->dim, samples.n)) {
         em_release(&samples.row);
         return refit_first_map(adapt, posterior);

@@ -341,47 +341,41 @@ enum { LEAST_PROBES = 3 };
 typedef struct probes {
     int64_t dim, n;
     double *z, *of_z;         /* [n][dim] positions in the map's coordinates, and gradients there */
-    double *moved, *of_moved; /* the same after the step */
-    double *theta, *gradient; /* [n][dim] in the model's coordinates after the step */
-    double *sign;             /* [n][dim] */
+    double *moved, *gradient; /* [n][dim] after the step */
+    double *theta;            /* [n][dim] the position after it in the model's coordinates */
     bool *is_moved;           /* [dim] */
 } probes;
 
-/* The step of z_i, whose prior has this precision. */
-static double step_of(double unit)
-{
-    static const double step = 1e-4;
-
-    return step / sqrt(unit);
-}
-
+/* The precision of the prior of z_i. */
 static double unit_of(const em_group_search *s, const em_normal_prior *own)
 {
     return own->precision * exp(-2 * log_scale_of_mean(s, own));
 }
 
+/* Evaluates the gradients after a step of the children that are moved, which is small compared with
+ * the standard deviation of their priors. */
 static em_status probe(em_group_search *s, const em_gradient_function *gradient,
                        const em_normal_prior *prior, probes *p)
 {
+    static const double step = 1e-4;
     const em_noncentring *map = &s->map;
     const int64_t dim = p->dim;
 
     for (int64_t r = 0; r < p->n; r++) {
         const double *sample = em_thinned_sample(s->samples, dim, p->n, r);
-        double *z = p->z + r * dim, *of_z = p->of_z + r * dim, *theta = p->theta + r * dim;
+        double *z = p->z + r * dim, *of_z = p->of_z + r * dim, *moved = p->moved + r * dim;
         const em_stream stream = {0, (uint64_t)r, 0, EM_RNG_PROOF};
         memcpy(z, sample, (size_t)dim * sizeof *z);
         memcpy(of_z, sample + dim, (size_t)dim * sizeof *z);
         em_noncentring_from_model(map, z, map->at);
         em_noncentring_pull(map, z, map->at, of_z);
-        em_uniforms_within(&stream, dim, 1, p->sign + r * dim);
-        for (int64_t i = 0; i < dim; i++) {
-            double *sign = &p->sign[r * dim + i];
-            *sign = *sign < 0 ? -1 : 1;
-            theta[i] = z[i] + (p->is_moved[i] ? *sign * step_of(unit_of(s, &prior[i])) : 0);
-        }
-        memcpy(p->moved + r * dim, theta, (size_t)dim * sizeof *theta);
-        em_noncentring_to_model(map, theta, NULL);
+        em_uniforms_within(&stream, dim, 1, moved);
+        for (int64_t i = 0; i < dim; i++)
+            moved[i] =
+                z[i] +
+                (p->is_moved[i] ? copysign(step / sqrt(unit_of(s, &prior[i])), moved[i]) : 0);
+        memcpy(p->theta + r * dim, moved, (size_t)dim * sizeof *moved);
+        em_noncentring_to_model(map, p->theta + r * dim, NULL);
     }
     const em_status status = gradient->evaluate(gradient->context, p->n, p->theta, p->gradient);
     for (int64_t r = 0; !status && r < p->n; r++) {
@@ -445,8 +439,7 @@ em_status em_probe_data(em_group_search *s, const em_gradient_function *gradient
     const double lowest = find_levels(s, group, &highest, &together);
     em_status status = em_own_all(&memory, EM_ARRAY(p.z, n * dim), EM_ARRAY(p.of_z, n * dim),
                                   EM_ARRAY(p.moved, n * dim), EM_ARRAY(p.theta, n * dim),
-                                  EM_ARRAY(p.gradient, n * dim), EM_ARRAY(p.sign, n * dim),
-                                  EM_ARRAY(p.is_moved, dim));
+                                  EM_ARRAY(p.gradient, n * dim), EM_ARRAY(p.is_moved, dim));
 
     for (; !status && highest >= lowest; highest -= together) {
         for (int64_t i = 0; i < dim; i++)

@@ -37,7 +37,7 @@ typedef struct factor_search {
     double *length;            /* [dim] before */
     double *derivative;        /* [n] g_k / F', likewise */
     double of_g;               /* its length */
-    double *gram;              /* [dim][dim] of the terms */
+    double *gram;              /* [dim][dim] of the terms, for a regression */
     double *rest;              /* [dim][dim] the Gram matrix of what functions of x_k leave */
     double *product;           /* [dim] of the terms with what they leave of g_k */
     double *square;            /* [dim] of the terms */
@@ -80,7 +80,8 @@ static void set_terms(factor_search *s, double *derivative, double *of_g)
         s->length[i] = normalise(s->n, term);
         of_g[i] = normalise(s->n, g);
     }
-    em_gram(s->dim, s->n, s->term, s->gram);
+    if (s->dim <= EM_MOST_SEARCHED)
+        em_gram(s->dim, s->n, s->term, s->gram);
 }
 
 static bool is_known(const factor_search *s, const em_normal_prior *prior, int64_t k)
@@ -399,16 +400,17 @@ em_status em_prove_factors(int64_t dim, const em_samples *samples,
     EM_SCOPED_BY(em_release_owned) em_owner memory = {NULL};
     factor_search s = {.samples = samples, .gradients = gradients, .dim = dim, .n = n, .of.n = n};
     int64_t scale[MOST_SCALES];
+    const int64_t regressed = dim > EM_MOST_SEARCHED ? 0 : dim;
     int n_scale = 0;
 
     if (!em_suffices_for_proofs(dim, samples->n))
         return EM_OK;
     em_status status = em_own_all(
         &memory, EM_ARRAY(s.term, dim * n), EM_ARRAY(s.length, dim), EM_ARRAY(s.derivative, n),
-        EM_ARRAY(s.gram, dim * dim), EM_ARRAY(s.rest, dim * dim), EM_ARRAY(s.product, dim),
-        EM_ARRAY(s.square, dim), EM_ARRAY(s.coefficient, dim), EM_ARRAY(s.of.basis, FUNCTIONS * n),
-        EM_ARRAY(s.of.weight, n), EM_ARRAY(s.column, n),
-        EM_ARRAY(s.left, dim > EM_MOST_SEARCHED ? dim * n : 0), EM_ARRAY(s.along, FUNCTIONS * dim),
+        EM_ARRAY(s.gram, regressed * dim), EM_ARRAY(s.rest, regressed * dim),
+        EM_ARRAY(s.product, dim), EM_ARRAY(s.square, dim), EM_ARRAY(s.coefficient, dim),
+        EM_ARRAY(s.of.basis, FUNCTIONS * n), EM_ARRAY(s.of.weight, n), EM_ARRAY(s.column, n),
+        EM_ARRAY(s.left, (dim - regressed) * n), EM_ARRAY(s.along, FUNCTIONS * dim),
         EM_ARRAY(s.theta, PAIRS * dim), EM_ARRAY(s.gradient, PAIRS * dim),
         EM_ARRAY(s.is_member, dim));
     if (status)
